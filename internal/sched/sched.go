@@ -1,0 +1,142 @@
+// Package sched loads the rota scheduler into the kernel, attaches it,
+// configures it and reads what it counts. It is the only importer of
+// cilium/ebpf: nothing else in rota knows about BPF objects.
+//
+// It does not decide which task is in which class and does not restart
+// anything: package daemon does both, and is its only caller besides
+// `rota check`.
+package sched
+
+import "time"
+
+// Tier orders classes: a higher tier runs first, inside its cap.
+type Tier uint32
+
+// The tiers, in the order in which they run.
+const (
+	Priority Tier = iota
+	Fair
+	Background
+)
+
+// String is the word that the configuration uses.
+func (t Tier) String() string {
+	switch t {
+	case Priority:
+		return "priority"
+	case Fair:
+		return "fair"
+	case Background:
+		return "background"
+	}
+	return "unknown"
+}
+
+// MaxClasses is the number of classes that the scheduler can hold, the
+// built-in class "default" (index 0) included.
+const MaxClasses = 256
+
+// Class is a scheduling contract as the kernel side sees it. The index in
+// Params.Classes is its identity; index 0 is the class of unmatched tasks.
+type Class struct {
+	Name   string
+	Tier   Tier
+	Weight uint32        // 1..10000 inside its tier; 100 is nice 0
+	Slice  time.Duration // 100us..100ms; 0 means Params.Slice
+	Cap    uint32        // per mille of one CPU per 100 ms while others wait; tier priority only
+}
+
+// Params are the knobs of the scheduler. All of them can be changed while it
+// runs.
+type Params struct {
+	Slice           time.Duration // default request, 100us..100ms
+	StarvationBound time.Duration // 50ms..10s
+	Classes         []Class       // at least one; at most MaxClasses
+	// Watch asks for events about tasks. Without rules that look at tasks
+	// there is nothing to classify, and fork storms cost nothing.
+	Watch bool
+}
+
+// TaskID names one live task: a PID together with its start time, so that a
+// reused PID is never mistaken for the task that had it before.
+type TaskID struct {
+	TID   uint32
+	Start uint64 // nanoseconds since boot, as the kernel's start_boottime; 0 means "whoever has this TID now"
+}
+
+// EventKind says why a task may have to be classified anew.
+type EventKind uint32
+
+// The kinds of event.
+const (
+	EventExec   EventKind = iota + 1 // the task executes a new program
+	EventComm                        // the task was renamed
+	EventCgroup                      // the task moved to another cgroup
+	EventUser                        // the task changed its user
+	EventFork                        // a new task whose cgroup differs from its parent's
+	EventLost                        // events were lost: look at every task
+)
+
+// Event tells the daemon to look at a task again. New children get their
+// parent's class in the kernel and make no event.
+type Event struct {
+	Kind EventKind
+	Task TaskID
+	TGID uint32
+}
+
+// ExitInfo says why the kernel ended the scheduler.
+type ExitInfo struct {
+	Kind   uint64 // enum scx_exit_kind
+	Code   int64
+	Reason string // the kernel's short reason, as "unregistered from user space"
+	Msg    string // what the scheduler or the kernel said
+	Dump   string // the kernel's debug dump; may be empty
+	// Asked is true when the exit was asked for (unregistered by us).
+	Asked bool
+	// Restart is true when the kernel asks to load again (CPU hotplug races).
+	Restart bool
+}
+
+// ClassStats counts one class since the scheduler was attached.
+type ClassStats struct {
+	Tasks      uint64        // live tasks
+	Runtime    time.Duration // CPU time
+	Dispatches uint64        // times that a task got a CPU
+	Preempting uint64        // wake-ups that preempted a running task
+	Preempted  uint64        // times that a task of this class was preempted
+	CapHits    uint64        // times that the cap made the class wait
+	Rescues    uint64        // times that the starvation bound moved a task forward
+	WaitHist   []uint64      // bucket i: waits in [2^(i-1), 2^i) us; bucket 0: below 1 us
+	WaitMax    time.Duration // longest wait for a CPU
+}
+
+// CPUStats counts one CPU since the scheduler was attached.
+type CPUStats struct {
+	CPU                        int
+	Priority, Fair, Background uint64 // dispatches by tier
+	Direct                     uint64 // wake-ups placed on this idle CPU without queueing
+	Preemptions                uint64 // wake-ups that preempted what ran here
+	Steals                     uint64 // tasks pulled from another CPU's queue
+	Rescues                    uint64
+	CapHits                    uint64
+}
+
+// Stats is one consistent-enough reading of all counters.
+type Stats struct {
+	Since   time.Time
+	Classes []ClassStats // as Params.Classes
+	CPUs    []CPUStats
+	Kernel  map[string]int64 // the kernel's own sched_ext event counters; empty where it has none
+	State   string           // /sys/kernel/sched_ext/state
+}
+
+// Finding is one line of the preflight.
+type Finding struct {
+	Name   string // "kernel", "sched_ext", "BTF", "kfuncs", "privileges", "another scheduler"
+	OK     bool
+	Fatal  bool   // rota cannot run while this is not OK
+	Unfit  bool   // the kernel itself is unfit: exit code 78
+	Detail string // what was found
+	Fix    string // what to do; empty when OK
+}
