@@ -1,0 +1,109 @@
+# rota: build it, show it, prove it. `make` alone prints what there is.
+
+VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
+CLANG := clang-19
+CLANG_FORMAT := clang-format-19
+CC := cc
+
+# One object for every architecture: it names kernel fields by BTF only, and
+# the fields that differ are not used.
+BPFFLAGS := -target bpf -O2 -g -mcpu=v3 -D__TARGET_ARCH_x86 -Wall -Werror
+LOADFLAGS := -O2 -Wall -Wextra -Werror -static -pthread
+GOBUILD := CGO_ENABLED=0 go build -trimpath -ldflags '-s -w -X main.version=$(VERSION)'
+
+OBJECT := internal/sched/rota.bpf.o
+LOADS := $(patsubst lab/load/%.c,bin/load/%,$(wildcard lab/load/*.c))
+C_FILES = $(shell git ls-files -co --exclude-standard '*.c' '*.h')
+GO_DIRS = $(shell git ls-files -co --exclude-standard '*.go' | xargs -n1 dirname | sort -u)
+VM_FILES = $(shell git grep -l --untracked '^//go:build vm' -- '*_test.go')
+
+# An older Go fetches the version that go.mod asks for.
+ifneq ($(shell GOTOOLCHAIN=local go env GOVERSION 2>/dev/null | sed 's/go\([0-9]*\.[0-9]*\).*/\1/'),$(shell sed -n 's/^go \([0-9]*\.[0-9]*\).*/\1/p' go.mod))
+export GOTOOLCHAIN ?= auto
+endif
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.PHONY: help setup build demo test check format lint generated unit vm arm64 \
+	kernels deb generate clean FORCE
+
+help: ## print this help
+	@echo 'usage: make TARGET'
+	@sed -n 's/^\([a-z0-9]*\):[^#]*## \(.*\)/  \1\t\2/p' $(firstword $(MAKEFILE_LIST)) | expand -t 14
+
+## For everybody
+
+demo: setup ## install what is needed, build, and compare the kernel's scheduler with rota in virtual machines
+	@$(MAKE) --no-print-directory build
+	bin/rota-lab run ping wake --sched kernel,rota --report out/demo
+
+test: setup ## install what is needed and prove everything that can be proved
+	@$(MAKE) --no-print-directory check
+
+build: bin/rota bin/rota-lab $(LOADS) ## build the programs into bin/
+
+setup: ## install what building and testing needs (apt, as root or with sudo)
+	@.ci/setup
+
+deb: bin/rota ## pack bin/rota as a Debian package into out/
+	@packaging/debian/build $(VERSION)
+
+clean: ## remove what make made
+	rm -rf bin out $(OBJECT)
+
+## For those who change rota
+
+check: ## what continuous integration runs: format, lint, generated files, unit tests, tests in virtual machines
+	@for stage in format lint generated arm64 unit vm; do \
+		echo "== $$stage"; $(MAKE) --no-print-directory $$stage || exit 1; done
+
+format: ## check that Go and C are formatted
+	@bad=$$(gofmt -l $(GO_DIRS)); [ -z "$$bad" ] || { echo "not formatted (run gofmt -w):"; echo "$$bad"; exit 1; }
+	@[ -z "$(C_FILES)" ] || $(CLANG_FORMAT) --dry-run -Werror $(C_FILES)
+
+lint: $(OBJECT) ## look for mistakes in Go without running it
+	go vet ./... ./.ci/tally
+	go vet -tags vm ./...
+	go run $(STATICCHECK) -tags vm ./...
+
+generate: $(OBJECT) ## write the generated files anew
+	go generate ./...
+
+generated: $(OBJECT) ## check that the generated files are what would be generated
+	@before=$$(git diff | sha256sum); go generate ./... && [ "$$before" = "$$(git diff | sha256sum)" ] || \
+		{ git diff --stat; echo "generated files differ from what is in the tree: commit what \"make generate\" writes"; exit 1; }
+
+unit: $(OBJECT) ## run the unit tests
+	@mkdir -p out/test
+	@go test -json -timeout 5m ./... ./.ci/tally | go run ./.ci/tally -o out/test/unit.json
+
+vm: build ## run the tests in virtual machines
+	@mkdir -p out/test
+	@[ -z "$(VM_FILES)" ] || go test -json -tags vm -timeout 35m -p 1 -count 1 \
+		-run "^($$(sed -n 's/^func \(Test[A-Za-z0-9_]*\)(.*/\1/p' $(VM_FILES) | paste -sd '|'))$$" \
+		$$(for f in $(VM_FILES); do echo ./$$(dirname $$f); done | sort -u) \
+		| go run ./.ci/tally -o out/test/vm.json
+
+arm64: $(OBJECT) ## build rota for arm64
+	GOARCH=arm64 $(GOBUILD) -o bin/rota-arm64 ./cmd/rota
+
+kernels: bin/rota-lab ## fetch the kernels that the lab boots
+	bin/rota-lab kernels fetch
+
+$(OBJECT): $(wildcard bpf/*.c bpf/*.h)
+	$(CLANG) $(BPFFLAGS) -c bpf/rota.bpf.c -o $@
+	llvm-strip-19 -g $@
+
+# Go knows best what is out of date.
+bin/rota: $(OBJECT) FORCE
+	$(GOBUILD) -o $@ ./cmd/rota
+
+bin/rota-lab: FORCE
+	$(GOBUILD) -o $@ ./cmd/rota-lab
+
+bin/load/%: lab/load/%.c
+	@mkdir -p $(@D)
+	$(CC) $(LOADFLAGS) -o $@ $<
+
+FORCE:
