@@ -1,5 +1,6 @@
 # rota: build it, show it, prove it. `make` alone prints what there is.
 
+SHELL := bash
 VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 CLANG := clang-19
@@ -76,11 +77,11 @@ generated: $(OBJECT) ## check that the generated files are what would be generat
 
 unit: $(OBJECT) ## run the unit tests
 	@mkdir -p out/test
-	@go test -json -timeout 5m ./... ./.ci/tally | go run ./.ci/tally -o out/test/unit.json
+	@set -o pipefail; go test -json -timeout 5m ./... ./.ci/tally | go run ./.ci/tally -o out/test/unit.json
 
 vm: build ## run the tests in virtual machines
 	@mkdir -p out/test
-	@[ -z "$(VM_FILES)" ] || go test -json -tags vm -timeout 35m -p 1 -count 1 \
+	@set -o pipefail; [ -z "$(VM_FILES)" ] || go test -json -tags vm -timeout 35m -p 1 -count 1 \
 		-run "^($$(sed -n 's/^func \(Test[A-Za-z0-9_]*\)(.*/\1/p' $(VM_FILES) | paste -sd '|'))$$" \
 		$$(for f in $(VM_FILES); do echo ./$$(dirname $$f); done | sort -u) \
 		| go run ./.ci/tally -o out/test/vm.json
