@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * barrier THREADS ROUNDS - all threads meet at a barrier ROUNDS times.
+ *
+ * Prints the time of the rounds alone, without the creation of the threads:
+ * "barrier_s 0.135". A scheduler that loses or delays one wake-up delays all.
+ */
+#include "board.h"
+
+#include <limits.h>
+#include <pthread.h>
+
+static pthread_barrier_t meet;
+static long rounds;
+
+static void *take_part(void *arg)
+{
+	(void)arg;
+	for (long i = 0; i <= rounds; i++)
+		pthread_barrier_wait(&meet);
+	return NULL;
+}
+
+int main(int argc, char **argv)
+{
+	pthread_attr_t attr;
+	pthread_t *ids;
+	uint64_t start;
+	long threads;
+
+	if (argc != 3) {
+		fprintf(stderr, "usage: barrier THREADS ROUNDS\n");
+		return 2;
+	}
+	threads = number(argv[1], 1, 4096);
+	rounds = number(argv[2], 1, 100000);
+	ids = calloc((size_t)threads, sizeof(*ids));
+	if (!ids)
+		die("calloc");
+	pthread_attr_init(&attr);
+	pthread_attr_setstacksize(&attr, PTHREAD_STACK_MIN + 16384);
+	pthread_barrier_init(&meet, NULL, (unsigned)threads + 1);
+	for (long i = 0; i < threads; i++)
+		if (pthread_create(&ids[i], &attr, take_part, NULL))
+			die("pthread_create");
+	pthread_barrier_wait(&meet); /* everybody has started */
+	start = clock_ns(CLOCK_MONOTONIC);
+	for (long i = 0; i < rounds; i++)
+		pthread_barrier_wait(&meet);
+	printf("barrier_s %.6f\n", (double)(clock_ns(CLOCK_MONOTONIC) - start) / 1e9);
+	return 0;
+}

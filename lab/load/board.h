@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * board.h - a shared page on which a load counts what it has done.
+ *
+ * The experiment reads the page at any moment, so that all loads are measured
+ * over the same interval and no load has to be scheduled in order to report.
+ * A board is a file of 4096 bytes: 64 slots of 64 bytes, one per thread, each
+ * eight counters in the machine's byte order. A load writes its own slot only.
+ */
+#ifndef ROTA_BOARD_H
+#define ROTA_BOARD_H
+
+#include <fcntl.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+#define BOARD_SLOTS 64
+
+struct slot {
+	volatile uint64_t loops;     /* pieces of work done since the start */
+	volatile uint64_t cpu_ns;    /* CPU time of this thread, ns */
+	volatile uint64_t gap_ns;    /* longest time between two looks at the clock, ns */
+	volatile uint64_t since_ns;  /* clock at the last look, CLOCK_MONOTONIC ns */
+	volatile uint64_t errors;    /* things that must not happen */
+	volatile uint64_t spare[3];
+};
+
+_Static_assert(sizeof(struct slot) == 64, "the reader relies on 64 bytes per slot");
+
+static inline uint64_t clock_ns(clockid_t clock)
+{
+	struct timespec t;
+
+	clock_gettime(clock, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+static inline void die(const char *what)
+{
+	perror(what);
+	exit(1);
+}
+
+/* board_open maps the board at path; it is created when it does not exist. */
+static inline struct slot *board_open(const char *path)
+{
+	int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+	void *page;
+
+	if (fd < 0)
+		die(path);
+	if (ftruncate(fd, BOARD_SLOTS * sizeof(struct slot)))
+		die(path);
+	page = mmap(NULL, BOARD_SLOTS * sizeof(struct slot), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (page == MAP_FAILED)
+		die(path);
+	close(fd);
+	return page;
+}
+
+/* number reads an argument in min..max or ends the program. */
+static inline long number(const char *text, long min, long max)
+{
+	char *end;
+	long n = strtol(text, &end, 10);
+
+	if (end == text || *end || n < min || n > max) {
+		fprintf(stderr, "%s: must be a number in %ld..%ld\n", text, min, max);
+		exit(2);
+	}
+	return n;
+}
+
+#endif
