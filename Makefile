@@ -7,9 +7,10 @@ CLANG := clang-19
 CLANG_FORMAT := clang-format-19
 CC := cc
 
-# One object for every architecture: it names kernel fields by BTF only, and
-# the fields that differ are not used.
-BPFFLAGS := -target bpf -O2 -g -mcpu=v3 -D__TARGET_ARCH_x86 -Wall -Werror
+# One object serves every architecture: it finds the kernel's fields by BTF.
+# The include path is for asm/types.h, which clang misses for this target.
+BPFFLAGS := -target bpf -O2 -g -mcpu=v3 -D__TARGET_ARCH_x86 -Wall -Werror \
+	-I/usr/include/$(shell $(CC) -print-multiarch 2>/dev/null)
 LOADFLAGS := -O2 -Wall -Wextra -Werror -static -pthread
 GOBUILD := CGO_ENABLED=0 go build -trimpath -ldflags '-s -w -X main.version=$(VERSION)'
 
@@ -103,7 +104,7 @@ bin/rota: $(OBJECT) FORCE
 bin/rota-lab: FORCE
 	$(GOBUILD) -o $@ ./cmd/rota-lab
 
-bin/load/%: lab/load/%.c
+bin/load/%: lab/load/%.c $(wildcard lab/load/*.h)
 	@mkdir -p $(@D)
 	$(CC) $(LOADFLAGS) -o $@ $<
 
