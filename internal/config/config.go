@@ -1,0 +1,81 @@
+// Package config reads rota's configuration file and checks every word of it.
+//
+// It knows the file and nothing else: which tasks a rule matches is package
+// class's business, what a class does is the scheduler's, and when to read
+// the file again is the daemon's. Callers are package daemon and the commands
+// `rota run` and `rota config check`. It imports nothing of ours; the check of
+// a rule's patterns is handed in by the caller.
+package config
+
+import "time"
+
+// Bounds and defaults of the file's values.
+const (
+	MinSlice           = 100 * time.Microsecond
+	MaxSlice           = 100 * time.Millisecond
+	MinStarvationBound = 50 * time.Millisecond
+	MaxStarvationBound = 10 * time.Second
+	MinWeight          = 1
+	MaxWeight          = 10000
+
+	DefaultSlice           = 2800 * time.Microsecond
+	DefaultStarvationBound = time.Second
+	DefaultWeight          = 100
+	DefaultCap             = 950 // per mille of one CPU
+
+	// MaxClasses counts the built-in class "default".
+	MaxClasses = 255
+	// MaxRules bounds what the daemon has to compile.
+	MaxRules = 10000
+	// MaxFile is the size in bytes above which a file is not read.
+	MaxFile = 4 << 20
+)
+
+// The tiers that a class can be in.
+const (
+	TierPriority   = "priority"
+	TierFair       = "fair"
+	TierBackground = "background"
+)
+
+// DefaultClass is the name of the class of unmatched tasks: always there,
+// always first.
+const DefaultClass = "default"
+
+// ReservedClass is the name of the class that the daemon keeps for its own
+// threads; a file may not use it.
+const ReservedClass = "rota"
+
+// Config is a file that has passed every check.
+type Config struct {
+	Slice           time.Duration // default request, MinSlice..MaxSlice
+	StarvationBound time.Duration // MinStarvationBound..MaxStarvationBound
+	Classes         []Class       // Classes[0] is DefaultClass; at most MaxClasses
+	Rules           []Rule        // in the file's order; the first match wins
+}
+
+// Class is one entry of "classes".
+type Class struct {
+	Name   string
+	Tier   string        // TierPriority, TierFair or TierBackground
+	Weight uint32        // MinWeight..MaxWeight
+	Slice  time.Duration // 0: the scheduler's slice
+	Cap    uint32        // per mille of one CPU per 100 ms; 0 outside of TierPriority
+	Line   int           // in the file; 0 when built in
+}
+
+// Rule is one entry of "rules". Empty match keys are absent.
+type Rule struct {
+	Cgroup, Comm, Exe, User string
+	Class                   string // the name of a class in Config.Classes
+	Line                    int
+}
+
+// Default is the configuration without a file.
+func Default() *Config {
+	return &Config{
+		Slice:           DefaultSlice,
+		StarvationBound: DefaultStarvationBound,
+		Classes:         []Class{{Name: DefaultClass, Tier: TierFair, Weight: DefaultWeight}},
+	}
+}

@@ -1,0 +1,142 @@
+package config
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// root reads the whole file into c. Rules come last whatever their place in
+// the file, since they name classes.
+func (r *reader) root(n *yaml.Node, c *Config) {
+	var rules *yaml.Node
+	r.mapping(n, "", []field{
+		{"scheduler", func(n *yaml.Node) { r.scheduler(n, c) }},
+		{"classes", func(n *yaml.Node) { r.classes(n, c) }},
+		{"rules", func(n *yaml.Node) { rules = n }},
+	})
+	if rules != nil {
+		r.rules(rules, c)
+	}
+	// Rules written above their classes were read out of order.
+	slices.SortStableFunc(r.faults.List, func(a, b Fault) int { return a.Line - b.Line })
+}
+
+func (r *reader) scheduler(n *yaml.Node, c *Config) {
+	const object = "scheduler"
+	r.mapping(n, object, []field{
+		{"slice", value(r, object, "slice", parseSlice, &c.Slice)},
+		{"starvationBound", value(r, object, "starvationBound", parseBound, &c.StarvationBound)},
+		{"fair", nil},
+		{"frequencyFairness", r.only(object, "frequencyFairness", "off")},
+	})
+}
+
+func parseSlice(s string) (time.Duration, error) { return parseDuration(s, MinSlice, MaxSlice) }
+func parseBound(s string) (time.Duration, error) {
+	return parseDuration(s, MinStarvationBound, MaxStarvationBound)
+}
+func parseWeight(s string) (uint32, error) { return parseInteger(s, MinWeight, MaxWeight) }
+
+// only accepts the one value that says "do without this": the others come
+// with a later release.
+func (r *reader) only(object, key, off string) func(*yaml.Node) {
+	return func(n *yaml.Node) {
+		if text, ok := r.scalar(n, object, key); ok && text != off {
+			r.fault(n.Line, "write "+off+" or remove it", "%s: %s %s is not yet supported", object, key, quoted(text))
+		}
+	}
+}
+
+func (r *reader) classes(n *yaml.Node, c *Config) {
+	first := map[string]int{}
+	r.list(n, "classes", func(n *yaml.Node) {
+		class := r.class(n)
+		switch line, twice := first[class.Name]; {
+		case class.Name == "":
+			return
+		case twice:
+			r.fault(n.Line, "give each class a name of its own", "class %q is already given in line %d", class.Name, line)
+			return
+		}
+		first[class.Name] = n.Line
+		switch {
+		case class.Name == DefaultClass:
+			c.Classes[0] = class
+		case len(c.Classes) < MaxClasses:
+			c.Classes = append(c.Classes, class)
+		case len(first) >= MaxClasses:
+			r.fault(n.Line, fmt.Sprintf("keep at most %d, class %q included", MaxClasses, DefaultClass), "class %q is one too many", class.Name)
+		}
+	})
+}
+
+// class reads one class; its name is empty when it has none that can be used.
+func (r *reader) class(n *yaml.Node) Class {
+	class := Class{Tier: TierFair, Weight: DefaultWeight, Line: n.Line}
+	object := "class"
+	if name := child(n, "name"); name != nil && name.Kind == yaml.ScalarNode {
+		object = "class " + quoted(name.Value)
+	}
+	r.mapping(n, object, []field{
+		{"name", value(r, "class", "name", parseName, &class.Name)},
+		{"tier", value(r, object, "tier", parseTier, &class.Tier)},
+		{"weight", value(r, object, "weight", parseWeight, &class.Weight)},
+		{"slice", value(r, object, "slice", parseSlice, &class.Slice)},
+		{"cap", value(r, object, "cap", parsePercent, &class.Cap)},
+		{"inherit", r.only(object, "inherit", "false")},
+		{"cpus", nil},
+		{"memoryBound", nil},
+	})
+	if child(n, "name") == nil {
+		r.fault(n.Line, "add name", "class: has no name")
+	}
+	r.capOfTier(n, object, &class)
+	return class
+}
+
+// capOfTier gives priority classes their default cap and refuses the caps of
+// others, which would do nothing.
+func (r *reader) capOfTier(n *yaml.Node, object string, class *Class) {
+	given := child(n, "cap")
+	switch {
+	case class.Tier == TierPriority && class.Cap == 0:
+		class.Cap = DefaultCap
+	case class.Tier != TierPriority && given != nil:
+		r.fault(given.Line, "remove it, or set tier: priority", "%s: tier %s has no cap", object, class.Tier)
+		class.Cap = 0
+	}
+}
+
+func parseName(s string) (string, error) {
+	switch {
+	case !nameForm.MatchString(s):
+		return "", &valueError{"is not a class name", "use at most 32 of a-z, 0-9 and -, a letter first"}
+	case s == ReservedClass:
+		return "", &valueError{"is the class of rota's own threads", "choose another name"}
+	}
+	return s, nil
+}
+
+func parseTier(s string) (string, error) {
+	tiers := []string{TierPriority, TierFair, TierBackground}
+	if !slices.Contains(tiers, s) {
+		return "", &valueError{"is unknown", meant(s, tiers)}
+	}
+	return s, nil
+}
+
+// child is the value of a key, nil when n has none.
+func child(n *yaml.Node, key string) *yaml.Node {
+	if n.Kind != yaml.MappingNode {
+		return nil
+	}
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		if n.Content[i].Value == key {
+			return n.Content[i+1]
+		}
+	}
+	return nil
+}
