@@ -27,7 +27,7 @@ endif
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup build demo test check format lint generated unit vm arm64 \
+.PHONY: help setup build demo test check format formatted lint generated unit vm arm64 \
 	kernels deb generate clean FORCE
 
 help: ## print this help
@@ -57,10 +57,14 @@ clean: ## remove what make made
 ## For those who change rota
 
 check: ## what continuous integration runs: format, lint, generated files, unit tests, tests in virtual machines
-	@for stage in format lint generated arm64 unit vm; do \
+	@for stage in formatted lint generated arm64 unit vm; do \
 		echo "== $$stage"; $(MAKE) --no-print-directory $$stage || exit 1; done
 
-format: ## check that Go and C are formatted
+format: ## format Go and C
+	gofmt -w $(GO_DIRS)
+	$(CLANG_FORMAT) -i $(C_FILES)
+
+formatted: ## check that Go and C are formatted
 	@bad=$$(gofmt -l $(GO_DIRS)); [ -z "$$bad" ] || { echo "not formatted (run gofmt -w):"; echo "$$bad"; exit 1; }
 	@[ -z "$(C_FILES)" ] || $(CLANG_FORMAT) --dry-run -Werror $(C_FILES)
 
