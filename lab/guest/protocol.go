@@ -71,6 +71,11 @@ func (w *writer) event(name, text string) {
 	}
 }
 
+// value reports a number about the run itself, as an event.
+func (w *writer) value(name string, value float64) {
+	w.put(line{Type: "event", Name: name, Value: &value})
+}
+
 func (w *writer) log(text string) { w.put(line{Type: "log", Text: clip(text)}) }
 
 // fail writes an error: the host reports the run as failed with these words.

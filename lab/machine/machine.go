@@ -1,0 +1,138 @@
+// Package machine boots a kernel in QEMU with instruction-counted virtual
+// time: one instruction takes one nanosecond, nothing of the host's clock or
+// load gets in, and the same inputs give the same bytes out.
+//
+// It knows a kernel file, an initramfs and QEMU's parameters, each a named
+// field. It does not know what the guest does. lab/cell calls it.
+package machine
+
+import (
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Machine is one virtual machine. The zero values of all fields but Kernel
+// and Initramfs are usable.
+type Machine struct {
+	QEMU      string // program; "" = qemu-system-x86_64 in PATH
+	Kernel    string // bzImage
+	Initramfs string // newc archive
+
+	CPUs     int // virtual CPUs; 0 = 4
+	Sockets  int // the topology's product must be CPUs; 0 = 1 socket,
+	Cores    int // 0 = CPUs / (Sockets x Threads) cores,
+	Threads  int // 0 = 1 thread
+	MemoryMB int // 0 = 1024
+
+	Append []string // kernel parameters on top of ours
+
+	// RealIdle lets idle time pass at the host's pace, for a person at the
+	// console. Without it an idle machine jumps to its next timer.
+	RealIdle bool
+	// Realtime gives up counted instructions for the host's clock: KVM where
+	// /dev/kvm can be opened. Results then differ from run to run.
+	Realtime bool
+
+	HostLimit time.Duration // host time after which QEMU is ended; 0 = none
+}
+
+// Defaults of the fields above.
+const (
+	DefaultCPUs     = 4
+	DefaultMemoryMB = 1024
+	maxCPUs         = 255 // QEMU's pc machine
+)
+
+// bootDate is when every guest believes it was booted.
+const bootDate = "2026-01-01"
+
+// kernelParameters are what repeatability needs (addresses and random numbers
+// that depend on the instructions only), one console, an end instead of a
+// reboot, an end at the first oops, and nice values that count across
+// sessions.
+var kernelParameters = strings.Fields("console=ttyS0 quiet nokaslr random.trust_cpu=off noautogroup panic=-1 oops=panic")
+
+func (m Machine) withDefaults() Machine {
+	fill := func(v *int, d int) {
+		if *v == 0 {
+			*v = d
+		}
+	}
+	fill(&m.CPUs, DefaultCPUs)
+	fill(&m.MemoryMB, DefaultMemoryMB)
+	fill(&m.Sockets, 1)
+	fill(&m.Threads, 1)
+	fill(&m.Cores, max(1, m.CPUs/(m.Sockets*m.Threads)))
+	return m
+}
+
+// check refuses what QEMU would refuse less clearly.
+func (m Machine) check() error {
+	if m.CPUs < 1 || m.CPUs > maxCPUs {
+		return fmt.Errorf("machine: %d CPUs: must be 1..%d", m.CPUs, maxCPUs)
+	}
+	if m.Sockets < 1 || m.Cores < 1 || m.Threads < 1 || m.Sockets*m.Cores*m.Threads != m.CPUs {
+		return fmt.Errorf("machine: %d sockets x %d cores x %d threads: must be %d CPUs", m.Sockets, m.Cores, m.Threads, m.CPUs)
+	}
+	if m.MemoryMB < 128 || m.MemoryMB > 1<<20 {
+		return fmt.Errorf("machine: %d MB of memory: must be 128..%d", m.MemoryMB, 1<<20)
+	}
+	for _, file := range []string{m.Kernel, m.Initramfs} {
+		if _, err := os.Stat(file); err != nil {
+			return fmt.Errorf("machine: %w", err)
+		}
+	}
+	return nil
+}
+
+// arguments are QEMU's, for character devices called console and results.
+func (m Machine) arguments(console, results string) []string {
+	args := []string{
+		"-nodefaults", "-no-user-config", "-no-reboot",
+		"-display", "none", "-nic", "none",
+		"-machine", "pc",
+		"-smp", fmt.Sprintf("cpus=%d,sockets=%d,cores=%d,threads=%d", m.CPUs, m.Sockets, m.Cores, m.Threads),
+		"-m", strconv.Itoa(m.MemoryMB),
+		"-kernel", m.Kernel,
+		"-initrd", m.Initramfs,
+		"-append", strings.Join(append(append([]string{}, kernelParameters...), m.Append...), " "),
+		"-chardev", console, "-serial", "chardev:console",
+		"-chardev", results, "-serial", "chardev:results",
+	}
+	return append(args, m.clock()...)
+}
+
+// clock are the arguments that decide what time is.
+func (m Machine) clock() []string {
+	switch {
+	case m.Realtime && canOpenKVM():
+		return []string{"-accel", "kvm", "-cpu", "host"}
+	case m.Realtime:
+		// Several host threads would patch the kernel's code under its feet.
+		return []string{"-accel", "tcg,thread=single", "-cpu", "max"}
+	}
+	sleep := "off"
+	if m.RealIdle {
+		sleep = "on"
+	}
+	return []string{
+		"-accel", "tcg,thread=single",
+		"-icount", "shift=0,sleep=" + sleep,
+		"-rtc", "base=" + bootDate + ",clock=vm",
+		"-cpu", "max,-rdrand,-rdseed",
+	}
+}
+
+func canOpenKVM() bool {
+	f, err := os.OpenFile("/dev/kvm", os.O_RDWR, 0)
+	if err == nil {
+		f.Close()
+	}
+	return err == nil
+}
+
+// escape doubles commas: they end a value in QEMU's arguments.
+func escape(path string) string { return strings.ReplaceAll(path, ",", ",,") }
