@@ -65,8 +65,9 @@ format: ## format Go and C
 	$(CLANG_FORMAT) -i $(C_FILES)
 
 formatted: ## check that Go and C are formatted
-	@bad=$$(gofmt -l $(GO_DIRS)); [ -z "$$bad" ] || { echo "not formatted (run gofmt -w):"; echo "$$bad"; exit 1; }
-	@[ -z "$(C_FILES)" ] || $(CLANG_FORMAT) --dry-run -Werror $(C_FILES)
+	@bad=$$(gofmt -l $(GO_DIRS)); [ -z "$$bad" ] || { echo "not formatted (run make format):"; echo "$$bad"; exit 1; }
+	@bad=$$(for f in $(C_FILES); do $(CLANG_FORMAT) $$f | cmp -s - $$f || echo $$f; done); \
+		[ -z "$$bad" ] || { echo "not formatted (run make format):"; echo "$$bad"; exit 1; }
 
 lint: $(OBJECT) ## look for mistakes in Go without running it
 	go vet ./... ./.ci/tally
