@@ -7,6 +7,9 @@
  * program until the second thread has filled the page (userfaultfd) a
  * millisecond later, and is woken with a mask that says one CPU while its own
  * affinity says all. Prints "rounds N longest_us N" (the longest round).
+ *
+ * ROUNDS 0 never fills the page: the task sleeps in the kernel until it is
+ * killed, and no attempt to freeze it (for suspend) succeeds.
  */
 #define _GNU_SOURCE
 #include "board.h"
@@ -21,6 +24,7 @@
 #define PAGE 4096
 
 static int faults;
+static int hold;
 
 static int bpf(int cmd, union bpf_attr *attr)
 {
@@ -81,6 +85,8 @@ static void *fill_pages(void *arg)
 		struct uffdio_zeropage zero = { 0 };
 
 		usleep(1000);
+		if (hold)
+			continue;
 		zero.range.start = msg.arg.pagefault.address & ~(uint64_t)(PAGE - 1);
 		zero.range.len = PAGE;
 		if (ioctl(faults, UFFDIO_ZEROPAGE, &zero))
@@ -120,7 +126,8 @@ int main(int argc, char **argv)
 		fprintf(stderr, "usage: pinned ROUNDS BOARD SLOT\n");
 		return 2;
 	}
-	rounds = number(argv[1], 1, 1000000);
+	rounds = number(argv[1], 0, 1000000);
+	hold = rounds == 0;
 	slot = board_open(argv[2]) + number(argv[3], 0, BOARD_SLOTS - 1);
 	prog = load_reader();
 	faults = (int)syscall(SYS_userfaultfd, O_CLOEXEC);
@@ -129,7 +136,7 @@ int main(int argc, char **argv)
 	page = missing_page();
 	if (pthread_create(&id, NULL, fill_pages, NULL))
 		die("pthread_create");
-	for (long i = 0; i < rounds; i++) {
+	for (long i = 0; hold || i < rounds; i++) {
 		uint64_t start = clock_ns(CLOCK_MONOTONIC), took;
 
 		run_reader(prog, page);

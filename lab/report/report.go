@@ -54,11 +54,12 @@ type Run struct {
 	Events []Event `json:"events,omitempty"`
 }
 
-// Bucket is one bar of a histogram: Count samples of at most UpTo (in the unit
-// of the histogram's name) and more than the bucket before.
+// Bucket is one bar of a histogram: Count samples in Low <= x < High, in the
+// unit that the histogram's name ends in.
 type Bucket struct {
-	UpTo  float64 `json:"up_to"`
-	Count uint64  `json:"count"`
+	Low   float64 `json:"low"`
+	High  float64 `json:"high"`
+	Count int64   `json:"count"`
 }
 
 // Event is one thing that happened in a run: a name and words for a reader.

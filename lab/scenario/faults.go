@@ -1,0 +1,140 @@
+package scenario
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"rota/lab/guest"
+)
+
+const faultsConfig = `classes:
+  - name: urgent
+    tier: priority
+  - name: later
+    tier: background
+rules:
+  - match: {comm: "urgent-*"}
+    class: urgent
+  - match: {comm: "later-*"}
+    class: later
+`
+
+// faults does what a machine and its operator do to a scheduler, and checks
+// after each time that every task still runs and that the promised scheduler
+// is in charge.
+func faults() Scenario {
+	return Scenario{
+		Name:     "faults",
+		Title:    "Faults",
+		Question: "Does every task keep running, and who schedules, when the machine changes or the daemon fails? (1 = as promised)",
+		Rows:     rowsWithoutFifo(faultsConfig),
+		Metrics:  faultMetrics(),
+		Loads:    []string{"hog", "storm", "affinity", "pinned"},
+		Limit:    240 * time.Second,
+		Run:      runFaults,
+	}
+}
+
+// fault is one thing that is done; run returns nil when all is as promised.
+type fault struct {
+	name, label string
+	run         func(*faultRun) error
+	// applies says in which rows the fault makes sense; nil means in all.
+	applies func(*guest.Guest) bool
+}
+
+// faultRun is the state of the scenario: tasks that must all keep running.
+type faultRun struct {
+	*stage
+	hogs []int
+}
+
+func allFaults() []fault {
+	return append(machineFaults(), daemonFaults()...)
+}
+
+func faultMetrics() []Metric {
+	var metrics []Metric
+	for i, f := range allFaults() {
+		group := "the machine changes"
+		if i >= len(machineFaults()) {
+			group = "the daemon fails"
+		}
+		metrics = append(metrics, Metric{
+			Name: "ok_" + f.name, Group: group, Label: f.label, Better: +1,
+			Bounds: []Bound{{Row: rowRota, AtLeast: 1}, {Row: rowClasses, AtLeast: 1}},
+		})
+	}
+	return metrics
+}
+
+func runFaults(g *guest.Guest) error {
+	g.ExpectDetach()
+	r := &faultRun{stage: newStage(g, "faults")}
+	defer r.stop()
+	if err := r.populate(); err != nil {
+		return err
+	}
+	for _, f := range allFaults() {
+		if f.applies != nil && !f.applies(g) {
+			continue
+		}
+		err := f.run(r)
+		if errors.Is(err, errNotHere) {
+			g.Event("skip_"+f.name, err.Error())
+			continue
+		}
+		g.Metric("ok_"+f.name, truth(err == nil))
+		if err != nil {
+			g.Event("fault_"+f.name, err.Error())
+		}
+	}
+	return nil
+}
+
+// errNotHere says that this kernel has no means to do the fault.
+var errNotHere = errors.New("not possible on this kernel")
+
+// populate starts the tasks that must survive everything: one hog per CPU that
+// may run anywhere, one bound to each CPU, and one of nice 19.
+func (r *faultRun) populate() error {
+	cmds := []guest.Cmd{{Nice: 19}}
+	for cpu := range r.g.CPUs {
+		cmds = append(cmds, guest.Cmd{}, guest.Cmd{CPUs: strconv.Itoa(cpu)})
+	}
+	for _, c := range cmds {
+		slots, err := r.startHogs(1, c)
+		if err != nil {
+			return err
+		}
+		r.hogs = append(r.hogs, slots...)
+	}
+	return nil
+}
+
+// alive checks that every hog does some work within the next second.
+func (r *faultRun) alive() error {
+	loops, err := r.work(time.Second)
+	if err != nil {
+		return err
+	}
+	for _, slot := range r.hogs {
+		if loops[slot] == 0 {
+			return fmt.Errorf("hog %d: did no work for a second after the fault", slot)
+		}
+	}
+	return nil
+}
+
+// inCharge checks that the row's scheduler still has the machine.
+func (r *faultRun) inCharge() error {
+	if r.g.Scheduler() != nil && !r.g.SchedulerAttached() {
+		return errors.New("the scheduler is no longer attached")
+	}
+	return nil
+}
+
+// survived is alive and inCharge.
+func (r *faultRun) survived() error { return errors.Join(r.alive(), r.inCharge()) }

@@ -1,0 +1,168 @@
+package scenario
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"rota/lab/guest"
+)
+
+const (
+	rotaConfig = "/etc/rota.yaml"
+	// backLimit is the virtual time within which the kernel's own scheduler
+	// must have every task back.
+	backLimit = time.Second
+)
+
+// daemonFaults are what can happen to the daemon and its configuration.
+func daemonFaults() []fault {
+	return []fault{
+		{name: "config", label: "configuration broken in mid-run: refused", run: breakConfig, applies: hasClasses},
+		{name: "error", label: "BPF error: the kernel takes over", run: provokeError, applies: isRota},
+		{name: "term", label: "daemon ended with SIGTERM: the kernel takes over", run: killWith(syscall.SIGTERM), applies: hasDaemon},
+		{name: "kill9", label: "daemon killed with SIGKILL: the kernel takes over", run: killWith(syscall.SIGKILL), applies: hasDaemon},
+		{name: "restart", label: "daemon started again: attached", run: restart, applies: hasDaemon},
+	}
+}
+
+func hasDaemon(g *guest.Guest) bool  { return g.Row.Scheduler != "" && g.Row.Scheduler != "kernel" }
+func isRota(g *guest.Guest) bool     { return g.Row.Scheduler == "rota" }
+func hasClasses(g *guest.Guest) bool { return isRota(g) && g.Row.Config != "" }
+
+// breakConfig writes nonsense into the configuration and asks for a reload, by
+// command and by signal: both must leave scheduler and classes as they are.
+func breakConfig(r *faultRun) error {
+	before, err := classNames(r.g)
+	if err != nil {
+		return err
+	}
+	good, err := os.ReadFile(rotaConfig)
+	if err != nil {
+		return err
+	}
+	defer os.WriteFile(rotaConfig, good, 0o644)
+	for _, bad := range []string{"classes: [{name: urgent, tier: sideways}]\n", "classes:\n  - name: \xff\x00\n"} {
+		if err := os.WriteFile(rotaConfig, []byte(bad), 0o644); err != nil {
+			return err
+		}
+		out, err := r.g.Rota("reload")
+		if err == nil {
+			return fmt.Errorf("rota reload: accepted %q", bad)
+		}
+		r.g.Event("reload_refused", strings.TrimSpace(out.Stderr))
+		if err := r.g.Scheduler().Signal(syscall.SIGHUP); err != nil {
+			return err
+		}
+		r.g.Sleep(200 * time.Millisecond)
+		after, err := classNames(r.g)
+		if err != nil {
+			return err
+		}
+		if !slices.Equal(before, after) {
+			return fmt.Errorf("classes were %q and are %q after a broken configuration", before, after)
+		}
+	}
+	return r.survived()
+}
+
+// classNames asks the daemon for its classes.
+func classNames(g *guest.Guest) ([]string, error) {
+	out, err := g.Rota("status", "--json")
+	if err != nil {
+		return nil, err
+	}
+	var status struct {
+		Classes []struct {
+			Name string `json:"name"`
+		} `json:"classes"`
+	}
+	if err := json.Unmarshal([]byte(out.Stdout), &status); err != nil {
+		return nil, fmt.Errorf("rota status --json: %w", err)
+	}
+	if len(status.Classes) == 0 {
+		return nil, errors.New("rota status --json: no classes in it")
+	}
+	var names []string
+	for _, class := range status.Classes {
+		names = append(names, class.Name)
+	}
+	return names, nil
+}
+
+// provokeError starts rota with the hidden switch that makes its BPF part fail.
+func provokeError(r *faultRun) error {
+	if err := r.g.StopScheduler(); err != nil {
+		return err
+	}
+	p, err := r.g.Start(guest.Cmd{Path: "rota", Args: []string{"run", "--debug-fault", "error"}})
+	if err != nil {
+		return err
+	}
+	defer p.Stop(5 * time.Second)
+	seen := false
+	for range 1500 {
+		attached := r.g.SchedulerAttached()
+		seen = seen || attached
+		if !attached && (seen || !p.Running()) {
+			break
+		}
+		r.g.Sleep(10 * time.Millisecond)
+	}
+	if r.g.SchedulerAttached() {
+		return errors.New("rota run --debug-fault error: still attached after 15 s")
+	}
+	if err := r.alive(); err != nil {
+		return err
+	}
+	out := p.Output()
+	r.g.Event("bpf_error", strings.TrimSpace(out.Stderr+out.Stdout))
+	if !strings.Contains(out.Stderr+out.Stdout, "debug") {
+		return fmt.Errorf("rota run --debug-fault error: does not say why it ended: exit code %d, %q", out.Exit, out.Stderr+out.Stdout)
+	}
+	return nil
+}
+
+// killWith ends the daemon by a signal: the kernel must have every task at once.
+func killWith(signal syscall.Signal) func(*faultRun) error {
+	return func(r *faultRun) error {
+		if !r.g.SchedulerAttached() {
+			if err := r.g.StartScheduler(); err != nil {
+				return err
+			}
+		}
+		daemon := r.g.Scheduler()
+		if err := daemon.Signal(signal); err != nil {
+			return err
+		}
+		for waited := time.Duration(0); r.g.SchedulerAttached(); waited += time.Millisecond {
+			if waited > backLimit {
+				return fmt.Errorf("daemon after %v: the scheduler is still attached after %v", signal, backLimit)
+			}
+			r.g.Sleep(time.Millisecond)
+		}
+		if err := r.alive(); err != nil {
+			return err
+		}
+		if _, err := daemon.WaitFor(5 * time.Second); errors.Is(err, os.ErrDeadlineExceeded) {
+			return fmt.Errorf("daemon after %v: %w", signal, err)
+		}
+		return nil
+	}
+}
+
+// restart starts the daemon again after all of that.
+func restart(r *faultRun) error {
+	if r.g.SchedulerAttached() {
+		return errors.New("a scheduler is attached although its daemon was killed")
+	}
+	if err := r.g.StartScheduler(); err != nil {
+		return err
+	}
+	return r.survived()
+}

@@ -1,0 +1,155 @@
+package scenario
+
+import (
+	"fmt"
+	"math/rand"
+	"os"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"rota/lab/guest"
+	"rota/lab/scenario/output"
+)
+
+// stage is one phase of an experiment in the guest: the loads that it starts,
+// which all end with it, and the board on which our own loads count.
+type stage struct {
+	g      *guest.Guest
+	random *rand.Rand
+	procs  []*guest.Proc
+	board  string
+	slots  int
+	begun  uint64 // CLOCK_MONOTONIC, ns
+}
+
+// newStage begins a phase; its name decides, with the seed, the start offsets.
+func newStage(g *guest.Guest, name string) *stage {
+	return &stage{g: g, random: g.Rand(name), board: filepath.Join("/tmp", name+".board"), begun: monotonic()}
+}
+
+// start starts a load after an offset of up to 4 ms (one tick) that the seed
+// chooses: seeds shift phases, they never change the amount of work.
+func (s *stage) start(c guest.Cmd) (*guest.Proc, error) {
+	s.g.Sleep(time.Duration(s.random.Intn(4000)) * time.Microsecond)
+	p, err := s.g.Start(c)
+	if err != nil {
+		return nil, err
+	}
+	s.procs = append(s.procs, p)
+	return p, nil
+}
+
+// startCounting starts one of our loads with the board and its next free slot
+// as last arguments, and returns the slot.
+func (s *stage) startCounting(c guest.Cmd, slots int) (int, error) {
+	first := s.slots
+	s.slots += slots
+	c.Args = append(append([]string(nil), c.Args...), s.board, strconv.Itoa(first))
+	_, err := s.start(c)
+	return first, err
+}
+
+// startHogs starts n hogs like c (its Path is set unless given) and returns
+// their slots.
+func (s *stage) startHogs(n int, c guest.Cmd) ([]int, error) {
+	if c.Path == "" {
+		c.Path = "hog"
+	}
+	var slots []int
+	for range n {
+		slot, err := s.startCounting(c, 1)
+		if err != nil {
+			return nil, err
+		}
+		slots = append(slots, slot)
+	}
+	return slots, nil
+}
+
+// stop ends all loads of the phase.
+func (s *stage) stop() {
+	for _, p := range s.procs {
+		p.Kill()
+	}
+	s.procs = nil
+	os.Remove(s.board)
+}
+
+// read reads the board.
+func (s *stage) read() ([]output.Slot, error) {
+	data, err := os.ReadFile(s.board)
+	if err != nil {
+		return nil, fmt.Errorf("board: %w", err)
+	}
+	return output.Board(data)
+}
+
+// work returns how many loops each slot does in the next d.
+func (s *stage) work(d time.Duration) ([]float64, error) {
+	before, err := s.read()
+	if err != nil {
+		return nil, err
+	}
+	s.g.Sleep(d)
+	after, err := s.read()
+	if err != nil {
+		return nil, err
+	}
+	loops := make([]float64, s.slots)
+	for i := range loops {
+		loops[i] = float64(after[i].Loops - before[i].Loops)
+	}
+	return loops, nil
+}
+
+// longestWait returns the longest time in ms for which one of these slots'
+// always runnable threads had no CPU, the time until now included.
+func (s *stage) longestWait(slots ...int) (float64, error) {
+	now := monotonic()
+	board, err := s.read()
+	if err != nil {
+		return 0, err
+	}
+	longest := uint64(0)
+	for _, i := range slots {
+		since := board[i].SinceNs
+		if since == 0 { // it has never run
+			since = s.begun
+		}
+		longest = max(longest, board[i].GapNs)
+		if now > since {
+			longest = max(longest, now-since)
+		}
+	}
+	return float64(longest) / 1e6, nil
+}
+
+// monotonic is the clock that the loads use.
+func monotonic() uint64 {
+	var t unix.Timespec
+	unix.ClockGettime(unix.CLOCK_MONOTONIC, &t)
+	return uint64(t.Nano())
+}
+
+// stressHogs starts one always runnable task per CPU with the field's own tool
+// and waits until it has started them.
+func (s *stage) stressHogs() error {
+	if _, err := s.start(guest.Cmd{Path: "stress-ng", Args: []string{"--cpu", strconv.Itoa(s.g.CPUs)}}); err != nil {
+		return err
+	}
+	s.g.Sleep(500 * time.Millisecond)
+	return nil
+}
+
+// hackbenchForever starts hackbench with four groups and more loops than a run
+// can last; stop ends it.
+func (s *stage) hackbenchForever() error {
+	if _, err := s.start(guest.Cmd{Path: "hackbench", Args: []string{"-g", "4", "-l", "100000000"}}); err != nil {
+		return err
+	}
+	s.g.Sleep(300 * time.Millisecond)
+	return nil
+}

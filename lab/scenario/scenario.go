@@ -1,0 +1,102 @@
+// Package scenario holds the experiments of the lab: which schedulers are
+// compared, which loads run, what is measured and what was promised for it.
+// Each scenario is one file: its data and the function that runs in the guest.
+//
+// It starts no machine and prints no result: cmd/rota-lab gives a scenario to
+// lab/machine and lab/guest and its figures to lab/report.
+package scenario
+
+import (
+	"time"
+
+	"rota/lab/guest"
+	"rota/lab/report"
+)
+
+// The words of the neighbours that a scenario is written in.
+type (
+	// Row is one column of the table: a scheduler with a configuration.
+	Row = guest.Row
+	// Metric is one line of the table.
+	Metric = report.Metric
+	// Bound is a promise about a metric.
+	Bound = report.Bound
+)
+
+// Scenario is one experiment.
+type Scenario struct {
+	// Name is the word on the command line; Title heads the report.
+	Name, Title string
+	// Question is one sentence that the table answers.
+	Question string
+	// Rows are the columns of the table, in order.
+	Rows []Row
+	// Metrics are the figures, in the order in which they are printed.
+	Metrics []Metric
+	// Tools are programs of the host that are copied in with their libraries.
+	Tools []string
+	// Loads are our own small static programs, see lab/load.
+	Loads []string
+	// Modules are kernel modules that are loaded before the scenario starts.
+	Modules []string
+	// CPUs and MemoryMB describe the machine; 0 means 4 and 1024.
+	CPUs, MemoryMB int
+	// Limit is the virtual time after which the run counts as failed.
+	Limit time.Duration
+	// Run is the experiment; the guest calls it when the scheduler is attached.
+	Run func(*guest.Guest) error
+}
+
+// Names of the standard rows.
+const (
+	rowKernel  = "kernel"
+	rowFifo    = "fifo"
+	rowRota    = "rota"
+	rowClasses = "rota+classes"
+)
+
+// All returns every scenario, in the order in which they are listed.
+func All() []Scenario {
+	return []Scenario{wake(), ping(), throughput(), shares(), abuse(), faults()}
+}
+
+// Find returns the scenario with this name.
+func Find(name string) (Scenario, bool) {
+	for _, s := range All() {
+		if s.Name == name {
+			return s, true
+		}
+	}
+	return Scenario{}, false
+}
+
+// Info returns what a report says about s beside its figures; command is the
+// line that repeats the results.
+func (s Scenario) Info(command string) report.Info {
+	info := report.Info{Title: s.Title, Question: s.Question, Metrics: s.Metrics, Command: command}
+	for _, r := range s.Rows {
+		info.Rows = append(info.Rows, r.Name)
+	}
+	return info
+}
+
+// rows returns the four standard columns; config is the last one's.
+func rows(config string) []Row {
+	return append([]Row{
+		{Name: rowKernel, Scheduler: "kernel"},
+		{Name: rowFifo, Scheduler: "kernel", Fifo: true},
+	}, rotaRows(config)...)
+}
+
+// rowsWithoutFifo is for loads in which no chain of tasks is measured that a
+// real-time policy could help.
+func rowsWithoutFifo(config string) []Row {
+	return append([]Row{{Name: rowKernel, Scheduler: "kernel"}}, rotaRows(config)...)
+}
+
+func rotaRows(config string) []Row {
+	return []Row{
+		{Name: rowRota, Scheduler: "rota"},
+		{Name: rowClasses, Scheduler: "rota", Config: config},
+	}
+}

@@ -1,0 +1,186 @@
+package scenario
+
+import (
+	"fmt"
+	"math"
+	"os"
+	"time"
+
+	"rota/lab/guest"
+	"rota/lab/scenario/output"
+)
+
+// The classes match nothing that runs here: shares must not depend on them.
+const sharesConfig = `classes:
+  - name: urgent
+    tier: priority
+rules:
+  - match: {comm: "urgent-*"}
+    class: urgent
+`
+
+// niceRatio is the ratio of the kernel's weights of nice 0 and nice 5.
+const niceRatio = 1024.0 / 335.0
+
+// shares measures whether nice values, CPUs and cgroup weights are obeyed.
+func shares() Scenario {
+	return Scenario{
+		Name:     "shares",
+		Title:    "Fair shares",
+		Question: "Does everybody get the share of the CPUs that nice values and cgroup weights promise?",
+		Rows:     rowsWithoutFifo(sharesConfig),
+		Metrics: []Metric{
+			{Name: "nice_ratio", Group: "nice 0 against nice 5, one CPU", Label: "work ratio, ideal 3.057", Better: 0},
+			{Name: "share_error_pct", Group: "nice 0 against nice 5, one CPU", Label: "error", Better: -1,
+				Bounds: []Bound{{Row: rowRota, AtMost: 2}, {Row: rowClasses, AtMost: 2}}},
+			{Name: "nice_pairs_ratio", Group: "2 hogs of nice 0 against 2 of nice 5, one CPU", Label: "work ratio, ideal 3.057", Better: 0},
+			{Name: "hogs_spread_pct", Group: "8 hogs on 4 CPUs", Label: "fastest over slowest, minus 1", Better: -1,
+				Bounds: []Bound{{Row: rowRota, AtMost: 8}, {Row: rowClasses, AtMost: 8}}},
+			{Name: "idle_pct", Group: "8 hogs on 4 CPUs", Label: "idle time", Better: -1,
+				Bounds: []Bound{{Row: rowRota, AtMost: 0.05}, {Row: rowClasses, AtMost: 0.05}}},
+			{Name: "cgroup_ratio", Group: "cgroup weights 100 : 300, 4 hogs each", Label: "work ratio, ideal 3.0", Better: 0},
+			{Name: "cgroup_error_pct", Group: "cgroup weights 100 : 300, 4 hogs each", Label: "error", Better: -1},
+		},
+		Loads: []string{"hog"},
+		Limit: 120 * time.Second,
+		Run:   runShares,
+	}
+}
+
+func runShares(g *guest.Guest) error {
+	for _, measure := range []func(*guest.Guest) error{sharesByNice, sharesByNicePairs, sharesByCPU, sharesByCgroup} {
+		if err := measure(g); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// errorPct is how far a ratio lies from its ideal, in percent.
+func errorPct(ratio, ideal float64) float64 { return 100 * math.Abs(ratio/ideal-1) }
+
+func sharesByNice(g *guest.Guest) error {
+	ratio, err := niceWork(g, "nice", 1, 4*time.Second)
+	if err != nil {
+		return err
+	}
+	g.Metric("nice_ratio", ratio)
+	g.Metric("share_error_pct", errorPct(ratio, niceRatio))
+	return nil
+}
+
+func sharesByNicePairs(g *guest.Guest) error {
+	ratio, err := niceWork(g, "nice_pairs", 2, 3*time.Second)
+	if err != nil {
+		return err
+	}
+	g.Metric("nice_pairs_ratio", ratio)
+	return nil
+}
+
+// niceWork runs n hogs of nice 0 and n of nice 5 on one CPU and returns the
+// ratio of their work.
+func niceWork(g *guest.Guest, name string, n int, d time.Duration) (float64, error) {
+	s := newStage(g, name)
+	defer s.stop()
+	for range n {
+		for _, nice := range []int{0, 5} {
+			if _, err := s.startHogs(1, guest.Cmd{Nice: nice, CPUs: "1"}); err != nil {
+				return 0, err
+			}
+		}
+	}
+	g.Sleep(200 * time.Millisecond)
+	loops, err := s.work(d)
+	if err != nil {
+		return 0, err
+	}
+	var sums [2]float64
+	for i, l := range loops {
+		sums[i%2] += l
+	}
+	return ratioOf(name, sums[0], sums[1])
+}
+
+func ratioOf(name string, a, b float64) (float64, error) {
+	if b <= 0 {
+		return 0, fmt.Errorf("%s: one side did no work in the whole interval", name)
+	}
+	return a / b, nil
+}
+
+// sharesByCPU runs two hogs per CPU, free to move.
+func sharesByCPU(g *guest.Guest) error {
+	s := newStage(g, "hogs")
+	defer s.stop()
+	if _, err := s.startHogs(2*g.CPUs, guest.Cmd{}); err != nil {
+		return err
+	}
+	g.Sleep(500 * time.Millisecond)
+	before, err := cpuTimes()
+	if err != nil {
+		return err
+	}
+	loops, err := s.work(4 * time.Second)
+	if err != nil {
+		return err
+	}
+	after, err := cpuTimes()
+	if err != nil {
+		return err
+	}
+	idle, err := output.IdlePct(before, after)
+	if err != nil {
+		return err
+	}
+	work := output.Samples(loops)
+	ratio, err := ratioOf("hogs", work.Max(), work.Min())
+	if err != nil {
+		return err
+	}
+	g.Metric("hogs_spread_pct", 100*(ratio-1))
+	g.Metric("idle_pct", idle)
+	return nil
+}
+
+func cpuTimes() (output.CPUTimes, error) {
+	data, err := os.ReadFile("/proc/stat")
+	if err != nil {
+		return output.CPUTimes{}, err
+	}
+	return output.ProcStat(string(data))
+}
+
+// sharesByCgroup runs as many hogs in a group of weight 100 as in one of 300.
+func sharesByCgroup(g *guest.Guest) error {
+	s := newStage(g, "cgroups")
+	defer s.stop()
+	for _, weight := range []int{100, 300} {
+		group, err := g.Cgroup(fmt.Sprintf("shares/w%d", weight))
+		if err != nil {
+			return err
+		}
+		if err := group.SetWeight(weight); err != nil {
+			return err
+		}
+		if _, err := s.startHogs(g.CPUs, guest.Cmd{Cgroup: group.Path}); err != nil {
+			return err
+		}
+	}
+	g.Sleep(500 * time.Millisecond)
+	loops, err := s.work(4 * time.Second)
+	if err != nil {
+		return err
+	}
+	var sums [2]float64
+	for i, l := range loops {
+		sums[i/g.CPUs] += l
+	}
+	ratio, err := ratioOf("cgroups", sums[1], sums[0])
+	if err != nil {
+		return err
+	}
+	g.Metric("cgroup_ratio", ratio)
+	g.Metric("cgroup_error_pct", errorPct(ratio, 3))
+	return nil
+}

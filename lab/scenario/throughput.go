@@ -1,0 +1,124 @@
+package scenario
+
+import (
+	"fmt"
+	"strconv"
+	"time"
+
+	"rota/lab/guest"
+	"rota/lab/scenario/output"
+)
+
+// The classes of this scenario match nothing that runs in it: the row shows
+// what it costs to have classes and rules at all.
+const throughputConfig = `classes:
+  - name: urgent
+    tier: priority
+  - name: batch
+    tier: background
+rules:
+  - match: {comm: "urgent-*"}
+    class: urgent
+  - match: {comm: "batch-*"}
+    class: batch
+  - match: {cgroup: "urgent.slice/**"}
+    class: urgent
+`
+
+// throughput measures what a scheduler costs.
+func throughput() Scenario {
+	return Scenario{
+		Name:     "throughput",
+		Title:    "Throughput",
+		Question: "What does the scheduler cost: how long do the field's scheduling benchmarks take, and how much work gets done?",
+		Rows:     rows(throughputConfig),
+		Metrics:  throughputMetrics(),
+		Tools:    []string{"hackbench", "perf", "stress-ng"},
+		MemoryMB: 1536,
+		Limit:    180 * time.Second,
+		Run:      runThroughput,
+	}
+}
+
+func throughputMetrics() []Metric {
+	within := func(atLeast, atMost float64) []Bound {
+		return []Bound{{Row: rowRota, Against: rowKernel, AtLeast: atLeast, AtMost: atMost}}
+	}
+	return []Metric{
+		{Name: "hackbench_s", Group: "messages", Label: "hackbench -g 4 -l 200", Better: -1, Bounds: within(0, 1.03)},
+		{Name: "messaging_s", Group: "messages", Label: "perf bench sched messaging -g 4", Better: -1, Bounds: within(0, 1.03)},
+		{Name: "pipe_one_us", Group: "perf bench sched pipe", Label: "both on one CPU", Better: -1, Bounds: within(0, 1.30)},
+		{Name: "pipe_any_us", Group: "perf bench sched pipe", Label: "on any CPU", Better: -1, Bounds: within(0, 1.05)},
+		{Name: "stress_ops", Group: "stress-ng", Label: "one --cpu worker per CPU, 4 s", Better: 1, Bounds: within(0.97, 0)},
+		{Name: "mixed_cpu_ops", Group: "stress-ng", Label: "mixed with pipes, 3 s: cpu", Better: 1},
+		{Name: "mixed_pipe_ops", Group: "stress-ng", Label: "mixed with pipes, 3 s: pipe", Better: 1},
+	}
+}
+
+func runThroughput(g *guest.Guest) error {
+	offsets := g.Rand("throughput")
+	for _, measure := range []func(*guest.Guest) error{measureHackbench, measureMessaging, measurePipes, measureStress, measureMixed} {
+		g.Sleep(50*time.Millisecond + time.Duration(offsets.Intn(4000))*time.Microsecond)
+		if err := measure(g); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// measured runs one program of the measurement and gives what it printed.
+func measured(g *guest.Guest, cpus, path string, args ...string) (string, error) {
+	out, err := g.Run(chain(g, guest.Cmd{Path: path, Args: args, CPUs: cpus}))
+	return out.Stdout + out.Stderr, err
+}
+
+// emit reports a figure unless one of the errors is set.
+func emit(g *guest.Guest, name string, value float64, errs ...error) error {
+	for _, err := range errs {
+		if err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+	}
+	g.Metric(name, value)
+	return nil
+}
+
+func measureHackbench(g *guest.Guest) error {
+	text, err1 := measured(g, "", "hackbench", "-g", "4", "-l", "200")
+	seconds, err2 := output.Hackbench(text)
+	return emit(g, "hackbench_s", seconds, err1, err2)
+}
+
+func measureMessaging(g *guest.Guest) error {
+	text, err1 := measured(g, "", "perf", "bench", "sched", "messaging", "-g", "4", "-l", "100")
+	seconds, err2 := output.PerfMessaging(text)
+	return emit(g, "messaging_s", seconds, err1, err2)
+}
+
+func measurePipes(g *guest.Guest) error {
+	for _, c := range []struct{ metric, cpus string }{{"pipe_one_us", "1"}, {"pipe_any_us", ""}} {
+		text, err1 := measured(g, c.cpus, "perf", "bench", "sched", "pipe", "-l", "20000")
+		us, err2 := output.PerfPipe(text)
+		if err := emit(g, c.metric, us, err1, err2); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func measureStress(g *guest.Guest) error {
+	text, err1 := measured(g, "", "stress-ng", "--cpu", strconv.Itoa(g.CPUs), "--cpu-method", "int64", "--timeout", "4s", "--metrics-brief")
+	ops, err2 := output.StressNG(text, "cpu")
+	return emit(g, "stress_ops", ops, err1, err2)
+}
+
+func measureMixed(g *guest.Guest) error {
+	text, err1 := measured(g, "", "stress-ng", "--cpu", strconv.Itoa(g.CPUs), "--cpu-method", "int64", "--pipe", "2",
+		"--timeout", "3s", "--metrics-brief")
+	cpu, err2 := output.StressNG(text, "cpu")
+	if err := emit(g, "mixed_cpu_ops", cpu, err1, err2); err != nil {
+		return err
+	}
+	pipe, err := output.StressNG(text, "pipe")
+	return emit(g, "mixed_pipe_ops", pipe, err)
+}
