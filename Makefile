@@ -48,8 +48,9 @@ build: bin/rota bin/rota-lab $(LOADS) ## build the programs into bin/
 setup: ## install what building and testing needs (apt, as root or with sudo)
 	@.ci/setup
 
-deb: bin/rota ## pack bin/rota as a Debian package into out/
-	@packaging/debian/build $(VERSION)
+deb: bin/rota arm64 ## pack rota as Debian packages into out/
+	@packaging/debian/build bin/rota amd64 $(VERSION) out
+	@packaging/debian/build bin/rota-arm64 arm64 $(VERSION) out
 
 clean: ## remove what make made
 	rm -rf bin out $(OBJECT)

@@ -149,6 +149,7 @@ var mayImport = []struct {
 	{"cmd/rota", []string{"rota/internal/"}},
 	{"internal/daemon", []string{"rota/internal/config", "rota/internal/class", "rota/internal/sched", "rota/internal/api"}},
 	{"internal/", nil},
+	{"packaging", []string{"rota/internal/config", "rota/internal/class"}},
 	{"lab/", []string{"rota/lab/"}},
 }
 
