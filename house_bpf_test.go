@@ -29,8 +29,8 @@ var callbacks = []string{
 
 var (
 	functionStart = regexp.MustCompile(`^(\{|[A-Za-z_].*\).*\{)$`)
-	callbackName  = regexp.MustCompile(`BPF_STRUCT_OPS(?:_SLEEPABLE)?\(rota_(\w+)`)
-	inKernel      = regexp.MustCompile(`\bstatic\b|SEC\(|BPF_STRUCT_OPS|__weak`)
+	callbackName  = regexp.MustCompile(`\bROTA_OP\((\w+)`)
+	inKernel      = regexp.MustCompile(`\bstatic\b|SEC\(|__weak`)
 )
 
 // cFunction is a function in C: what stands before its body, and how many
@@ -197,8 +197,8 @@ func brokenBPF() []broken {
 		{"no limits", bpfParts, "bpf/queue.bpf.h", gpl + "/* Problem: x. How: y. */\n", `has no "limits"`},
 		{"global function", bpfParts, "bpf/rota.bpf.c", gpl + head + "int f(void)\n{\n}\n", "is static"},
 		{"static function", bpfParts, "bpf/rota.bpf.c", gpl + head + "static int f(void)\n{\n}\n", ""},
-		{"long callback", bpfParts, "bpf/rota.bpf.c", gpl + head + "void BPF_STRUCT_OPS(rota_tick, struct task_struct *p)\n{" + filled(maxCallbackLines) + "}\n", "31 lines"},
-		{"order of callbacks", bpfParts, "bpf/rota.bpf.c", gpl + head + "void BPF_STRUCT_OPS(rota_tick)\n{\n}\n\nvoid BPF_STRUCT_OPS(rota_enqueue)\n{\n}\n", "kernel's order"},
+		{"long callback", bpfParts, "bpf/rota.bpf.c", gpl + head + "SEC(\"struct_ops/rota_tick\")\nvoid ROTA_OP(tick, struct task_struct *p)\n{" + filled(maxCallbackLines) + "}\n", "31 lines"},
+		{"order of callbacks", bpfParts, "bpf/rota.bpf.c", gpl + head + "SEC(\"x\")\nvoid ROTA_OP(tick)\n{\n}\n\nSEC(\"x\")\nvoid ROTA_OP(enqueue)\n{\n}\n", "kernel's order"},
 		{"long function in C", cLengths, "lab/load/a.c", apache + "int main(void)\n{" + filled(maxFunctionLines) + "}\n", "61 lines"},
 		{"licence of a load", licences, "lab/load/a.c", gpl, "Apache-2.0"},
 		{"licence of a part", licences, "bpf/a.h", apache, "GPL-2.0-only"},
