@@ -35,6 +35,7 @@ type Guest struct {
 	Seed    int64  // changes the workload's random choices, nothing else
 	CPUs    int    // virtual CPUs, numbered from 0
 	Release string // kernel release, as uname -r
+	Command string // of the command exec: a line for the shell
 
 	out       *writer
 	scheduler *Proc

@@ -9,13 +9,15 @@ import (
 )
 
 const (
-	schedExt   = "/sys/kernel/sched_ext"
-	rotaPath   = "/bin/rota"
-	configPath = "/etc/rota.yaml"
+	schedExt = "/sys/kernel/sched_ext"
+	rotaPath = "/bin/rota"
 	// attachLimit bounds the wait for a scheduler, in virtual time; the
 	// slowest peer known takes 40 s.
 	attachLimit = 90 * time.Second
 )
+
+// ConfigPath is where the guest has the row's configuration of rota.
+const ConfigPath = "/etc/rota.yaml"
 
 // SchedulerAttached reports whether a sched_ext scheduler has the machine's
 // tasks right now.
@@ -88,15 +90,10 @@ func schedulerCommand(r Row) []string {
 		if r.Config == "" {
 			return []string{rotaPath, "run"}
 		}
-		return []string{rotaPath, "run", "--config", configPath}
+		return []string{rotaPath, "run", "--config", ConfigPath}
 	}
-	words := strings.Fields(r.Scheduler)
-	words[0] = GuestPath(words[0])
-	return words
+	return strings.Fields(r.Scheduler)
 }
-
-// GuestPath is where a host program is put in the guest.
-func GuestPath(host string) string { return filepath.Join("/bin", filepath.Base(host)) }
 
 // schedExtState is "enabled", "disabled", ..., and "" on kernels without it.
 func schedExtState() string {

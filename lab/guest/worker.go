@@ -45,7 +45,7 @@ func (g *Guest) cell(find Functions) error {
 	if !known {
 		return fmt.Errorf("scenario %q: not in this program", plan.Scenario)
 	}
-	g.Row, g.Seed, g.CPUs = plan.Row, plan.Seed, plan.CPUs
+	g.Row, g.Seed, g.CPUs, g.Command = plan.Row, plan.Seed, plan.CPUs, plan.Command
 	if err := g.prepare(plan); err != nil {
 		return err
 	}

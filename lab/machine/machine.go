@@ -8,6 +8,7 @@ package machine
 
 import (
 	"fmt"
+	"io"
 	"os"
 	"strconv"
 	"strings"
@@ -35,6 +36,9 @@ type Machine struct {
 	// Realtime gives up counted instructions for the host's clock: KVM where
 	// /dev/kvm can be opened. Results then differ from run to run.
 	Realtime bool
+
+	// Watch receives the console while the machine runs; nil = nobody watches.
+	Watch io.Writer
 
 	HostLimit time.Duration // host time after which QEMU is ended; 0 = none
 }

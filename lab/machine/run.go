@@ -59,7 +59,9 @@ func (m Machine) Run(ctx context.Context) (Outcome, error) {
 		defer cancel()
 	}
 	start := time.Now()
+	stopWatching := follow(console, m.Watch)
 	words, err := runQEMU(limited, qemu, args, nil)
+	stopWatching()
 	out := Outcome{Elapsed: time.Since(start)}
 	out.Console, _ = readTail(console, MaxConsole)
 	out.Results, _ = readHead(results, MaxResults)

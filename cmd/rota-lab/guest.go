@@ -1,0 +1,42 @@
+package main
+
+import (
+	"os"
+
+	"rota/lab/guest"
+)
+
+// Names that the commands exec and shell give in a plan; no scenario can have
+// them.
+const (
+	execPlan  = "!exec"
+	shellPlan = "!shell"
+)
+
+// guestFunction finds what a plan's scenario does in the guest.
+func guestFunction(name string) (func(*guest.Guest) error, bool) {
+	switch name {
+	case execPlan:
+		return execInGuest, true
+	case shellPlan:
+		return shellInGuest, true
+	}
+	return nil, false
+}
+
+// execInGuest runs the plan's command line with its output on the console,
+// which the host shows as it comes.
+func execInGuest(g *guest.Guest) error {
+	console, err := os.OpenFile("/dev/ttyS0", os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	defer console.Close()
+	_, err = g.Run(guest.Cmd{Path: "busybox", Args: []string{"sh", "-c", g.Command}, Stdout: console, Stderr: console})
+	return err
+}
+
+// shellInGuest gives the terminal to an interactive shell until it ends.
+func shellInGuest(g *guest.Guest) error {
+	return g.Terminal("/dev/ttyS0", "/bin/busybox", "sh", "-l")
+}

@@ -1,0 +1,44 @@
+// Command rota-lab boots Debian kernels in QEMU with instruction-counted time,
+// runs scenarios under several schedulers and compares them.
+//
+// The same binary is the guest: as PID 1 of a booted machine, and as what PID 1
+// starts, it hands over to lab/guest before anything else happens.
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"rota/lab/guest"
+)
+
+func main() {
+	switch {
+	case guest.IsStage(os.Args):
+		guest.RunStage(os.Args)
+	case os.Getpid() == 1, guest.IsWorker(os.Args):
+		guest.Main(guestFunction)
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := rootCommand().ExecuteContext(ctx); err != nil {
+		fmt.Fprintln(os.Stderr, "rota-lab:", err)
+		os.Exit(1)
+	}
+}
+
+func rootCommand() *cobra.Command {
+	root := &cobra.Command{
+		Use:           "rota-lab",
+		Short:         "Compare CPU schedulers on real kernels in virtual time",
+		SilenceUsage:  true,
+		SilenceErrors: true,
+	}
+	root.AddCommand(execCommand(), shellCommand(), kernelsCommand())
+	return root
+}

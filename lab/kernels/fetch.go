@@ -1,0 +1,129 @@
+package kernels
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"syscall"
+)
+
+// fetch brings a row into the cache. What is half done lies in a directory of
+// its own that is removed in every case; the row appears by one rename.
+func (s Store) fetch(ctx context.Context, row Row) (Kernel, error) {
+	if err := os.MkdirAll(s.Dir, 0o755); err != nil {
+		return Kernel{}, fmt.Errorf("kernel cache: %w", err)
+	}
+	unlock, err := s.lock()
+	if err != nil {
+		return Kernel{}, err
+	}
+	defer unlock()
+	if k, err := s.cached(row); err == nil { // somebody else was faster
+		return k, nil
+	}
+	a, err := s.openApt(ctx, row.Suite)
+	if err != nil {
+		return Kernel{}, fmt.Errorf("kernel %s: %w", row.Name, err)
+	}
+	note := ""
+	if gone := a.missing(ctx, row.Packages); gone != "" {
+		newer, err := a.newest(ctx, row)
+		if err != nil {
+			return Kernel{}, fmt.Errorf("kernel %s: package %s is gone from %s and nothing of its series takes its place: %w", row.Name, gone, row.Suite, err)
+		}
+		note = fmt.Sprintf("kernel %s: the pinned %s %s is gone from %s; %s %s took its place, pin it with: rota-lab kernels update %s", row.Name,
+			row.Packages[0].Name, row.Packages[0].Version, row.Suite, newer.Packages[0].Name, newer.Packages[0].Version, row.Name)
+		s.log("%s", note)
+		row = newer
+	}
+	k, err := s.cached(row)
+	if err != nil {
+		if err := s.install(ctx, a, row); err != nil {
+			return Kernel{}, fmt.Errorf("kernel %s: %w", row.Name, err)
+		}
+		if k, err = s.cached(row); err != nil {
+			return Kernel{}, fmt.Errorf("kernel %s: its packages hold no kernel image: %w", row.Name, err)
+		}
+	}
+	if note != "" {
+		k.Note = note
+	}
+	return k, nil
+}
+
+// install downloads, verifies and unpacks a row's packages.
+func (s Store) install(ctx context.Context, a *apt, row Row) error {
+	temp, err := os.MkdirTemp(s.Dir, ".new-")
+	if err != nil {
+		return fmt.Errorf("kernel cache: %w", err)
+	}
+	defer os.RemoveAll(temp)
+	tree := filepath.Join(temp, "tree")
+	for _, p := range row.Packages {
+		s.log("kernel %s: fetching %s %s (%d MB)", row.Name, p.Name, p.Version, p.Size>>20)
+		file, err := a.download(ctx, temp, p)
+		if err != nil {
+			return spaceFix(s.Dir, err)
+		}
+		if err := verify(file, p); err != nil {
+			return err
+		}
+		if err := unpackDeb(ctx, file, tree, osFiles{}); err != nil {
+			return spaceFix(s.Dir, fmt.Errorf("unpack %s: %w", p.Name, err))
+		}
+		os.Remove(file)
+	}
+	if err := os.Chmod(tree, 0o755); err != nil {
+		return err
+	}
+	return os.Rename(tree, filepath.Join(s.Dir, row.dirName()))
+}
+
+// verify compares a package file with the lock file's checksum.
+func verify(file string, p Package) error {
+	f, err := os.Open(file)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	sum := sha256.New()
+	if _, err := io.Copy(sum, f); err != nil {
+		return fmt.Errorf("package %s: %w", p.Name, err)
+	}
+	if got := hex.EncodeToString(sum.Sum(nil)); got != p.SHA256 {
+		return fmt.Errorf("package %s: wrong checksum: SHA-256 is %s, the lock file says %s; nothing was kept", p.Name, got, p.SHA256)
+	}
+	return nil
+}
+
+// spaceFix adds the fix to an error that is about a full disk.
+func spaceFix(dir string, err error) error {
+	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
+		return fmt.Errorf("%w: free some space below %s or set ROTA_CACHE to another directory; nothing was kept", err, dir)
+	}
+	return err
+}
+
+// lock lets one process at a time change the cache.
+func (s Store) lock() (unlock func(), err error) {
+	f, err := os.OpenFile(filepath.Join(s.Dir, ".lock"), os.O_CREATE|os.O_RDWR, 0o644)
+	if err != nil {
+		return nil, fmt.Errorf("kernel cache: %w", err)
+	}
+	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX); err != nil {
+		f.Close()
+		return nil, fmt.Errorf("kernel cache: lock %s: %w", f.Name(), err)
+	}
+	return func() { f.Close() }, nil
+}
+
+func (s Store) log(format string, args ...any) {
+	if s.Log != nil {
+		s.Log(format, args...)
+	}
+}

@@ -1,0 +1,162 @@
+// Package kernels keeps the kernels that the lab boots: the rows of the lock
+// file, fetched as Debian packages through the machine's own apt, checked
+// against their SHA-256 and unpacked into a cache. A path to a bzImage works
+// too.
+//
+// It installs nothing on the machine and needs no root: apt runs on a private
+// state in the cache. It boots nothing. cmd/rota-lab calls it.
+package kernels
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// Kernel is a kernel ready to boot.
+type Kernel struct {
+	Name       string // row of the lock file, or the path that was asked for
+	Series     string // "6.18"
+	Package    string // first package of the row, "" for a path
+	Version    string // of the package, "" for a path
+	Release    string // as uname -r
+	Image      string // bzImage
+	ModulesDir string // .../lib/modules/RELEASE, "" when there are none
+	Config     string // the kernel's .config, "" when there is none
+	Note       string // what a reader of the results must know, "" when nothing
+}
+
+// Store is a cache directory and the lock file that says what belongs in it.
+type Store struct {
+	Dir     string   // see DefaultDir
+	Lock    Lock     // the rows
+	Mirrors []Mirror // archives to fetch from; nil = the machine's own
+	Log     func(format string, args ...any)
+}
+
+// DefaultDir is where kernels are cached: $ROTA_CACHE, else below
+// $XDG_CACHE_HOME, else below ~/.cache.
+func DefaultDir() (string, error) {
+	if dir := os.Getenv("ROTA_CACHE"); dir != "" {
+		return filepath.Join(dir, "kernels"), nil
+	}
+	dir, err := os.UserCacheDir()
+	if err != nil {
+		return "", fmt.Errorf("kernel cache: %w; set ROTA_CACHE to a directory", err)
+	}
+	return filepath.Join(dir, "rota", "kernels"), nil
+}
+
+// Get returns the kernel that want names: a row or a series of the lock file,
+// or the path of a bzImage. A row that is not in the cache is fetched. A
+// pinned version that the archive has dropped is replaced by the newest of its
+// series, and the kernel's Note says so.
+func (s Store) Get(ctx context.Context, want string) (Kernel, error) {
+	row, known := s.Lock.Find(want)
+	if !known {
+		if strings.Contains(want, "/") || isFile(want) {
+			return Open(want)
+		}
+		return Kernel{}, fmt.Errorf("kernel %q: neither a row (%s) nor a file", want, strings.Join(s.Lock.Names(), ", "))
+	}
+	if k, err := s.cached(row); err == nil {
+		return k, nil
+	}
+	return s.fetch(ctx, row)
+}
+
+// Cached reports whether the row is in the cache.
+func (s Store) Cached(r Row) bool {
+	_, err := s.cached(r)
+	return err == nil
+}
+
+func (s Store) cached(r Row) (Kernel, error) {
+	dir := filepath.Join(s.Dir, r.dirName())
+	images, _ := filepath.Glob(filepath.Join(dir, "boot", "vmlinuz-*"))
+	inModules, _ := filepath.Glob(filepath.Join(dir, "lib", "modules", "*", "vmlinuz"))
+	images = append(images, inModules...)
+	if len(images) != 1 {
+		return Kernel{}, fs.ErrNotExist
+	}
+	k, err := Open(images[0])
+	if err != nil {
+		return Kernel{}, err
+	}
+	k.Name, k.Series = r.Name, r.Series
+	k.Package, k.Version = r.Packages[0].Name, r.Packages[0].Version
+	if r.Unfit != "" {
+		k.Note = r.Unfit
+	}
+	return k, nil
+}
+
+// Open describes the bzImage at path, with the modules and the configuration
+// that lie where distributions put them: beside it, below it, or on the
+// machine itself.
+func Open(path string) (Kernel, error) {
+	release, err := imageRelease(path)
+	if err != nil {
+		return Kernel{}, fmt.Errorf("kernel %q: %w", path, err)
+	}
+	k := Kernel{Name: path, Series: series(release), Release: release, Image: path}
+	dir := filepath.Dir(path)
+	for _, modules := range []string{dir, filepath.Join(dir, "lib/modules", release), filepath.Join(dir, "../lib/modules", release), filepath.Join(dir, "../usr/lib/modules", release), filepath.Join("/lib/modules", release)} {
+		if st, err := os.Stat(filepath.Join(modules, "kernel")); err == nil && st.IsDir() {
+			k.ModulesDir = modules
+			break
+		}
+	}
+	for _, config := range []string{filepath.Join(dir, "config-"+release), filepath.Join(dir, "config"), filepath.Join(dir, "../../../boot/config-"+release), filepath.Join("/boot/config-" + release)} {
+		if isFile(config) {
+			k.Config = config
+			break
+		}
+	}
+	return k, nil
+}
+
+// imageRelease reads the version string that the boot header points to.
+func imageRelease(path string) (string, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	head := make([]byte, 0x8000)
+	n, _ := f.ReadAt(head, 0)
+	head = head[:n]
+	if n < 0x210 || string(head[0x202:0x206]) != "HdrS" {
+		return "", errors.New("not a bzImage of x86; give the compressed kernel, vmlinuz")
+	}
+	at := 0x200 + int(head[0x20e]) + int(head[0x20f])<<8
+	if at >= n {
+		return "", errors.New("its boot header names no version")
+	}
+	text, _, _ := bytes.Cut(head[at:], []byte{0})
+	release, _, _ := strings.Cut(string(text), " ")
+	if release == "" || strings.ContainsAny(release, "/\n") {
+		return "", errors.New("its boot header names no version")
+	}
+	return release, nil
+}
+
+// series is the part of a release before the second dot: "6.18".
+func series(release string) string {
+	major, rest, _ := strings.Cut(release, ".")
+	end := strings.IndexFunc(rest, func(c rune) bool { return c < '0' || c > '9' })
+	if end < 0 {
+		end = len(rest)
+	}
+	return major + "." + rest[:end]
+}
+
+func isFile(path string) bool {
+	st, err := os.Stat(path)
+	return err == nil && st.Mode().IsRegular()
+}
