@@ -96,8 +96,8 @@ vm: build ## run the tests in virtual machines
 arm64: $(OBJECT) ## build rota for arm64
 	GOARCH=arm64 $(GOBUILD) -o bin/rota-arm64 ./cmd/rota
 
-kernels: bin/rota-lab ## fetch the kernels that the lab boots
-	bin/rota-lab kernels fetch
+kernels: bin/rota-lab ## fetch the kernels that the lab boots (MIRROR=URI: from this Debian archive)
+	bin/rota-lab kernels fetch $(if $(MIRROR),--mirror $(MIRROR))
 
 $(OBJECT): $(wildcard bpf/*.c bpf/*.h)
 	$(CLANG) $(BPFFLAGS) -c bpf/rota.bpf.c -o $@
