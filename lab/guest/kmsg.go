@@ -40,7 +40,7 @@ func kernelComplaints() []string {
 }
 
 func isComplaint(text string) bool {
-	for _, mark := range []string{"sched_ext", "WARNING:", "BUG:", "Oops", "rcu:", "stall", "soft lockup", "hung task", "blocked for more than", "Out of memory", "oom-kill"} {
+	for _, mark := range []string{"sched_ext", "WARNING:", "BUG:", "Oops", "rcu: INFO", "stall", "soft lockup", "hung task", "blocked for more than", "Out of memory", "oom-kill"} {
 		if strings.Contains(text, mark) {
 			return true
 		}

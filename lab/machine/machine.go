@@ -57,7 +57,7 @@ const bootDate = "2026-01-01"
 // that depend on the instructions only), one console, an end instead of a
 // reboot, an end at the first oops, and nice values that count across
 // sessions.
-var kernelParameters = strings.Fields("console=ttyS0 quiet nokaslr random.trust_cpu=off noautogroup panic=-1 oops=panic")
+var kernelParameters = strings.Fields("console=ttyS0 quiet nokaslr random.trust_cpu=off noautogroup panic=-1 oops=panic initcall_blacklist=cmos_init")
 
 func (m Machine) withDefaults() Machine {
 	fill := func(v *int, d int) {
