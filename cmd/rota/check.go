@@ -1,0 +1,114 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"rota/internal/sched"
+)
+
+func checkCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "check",
+		Short: "Tell whether this machine can run rota, and what to do if not",
+		Long: `check looks at the kernel, its type information and functions, and at our
+privileges, without changing anything.
+
+Exit code: 0 rota can run; 78 this kernel can't run it; 1 anything else.`,
+		Example: `  rota check
+  rota check --json`,
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			findings := sched.Check()
+			if wantJSON(c) {
+				if err := writeJSON(c, checkAnswer(findings)); err != nil {
+					return err
+				}
+			} else if err := writeFindings(c.OutOrStdout(), findings); err != nil {
+				return err
+			}
+			return verdict(findings)
+		},
+	}
+}
+
+type finding struct {
+	Name   string `json:"name"`
+	OK     bool   `json:"ok"`
+	Fatal  bool   `json:"fatal"`
+	Unfit  bool   `json:"unfit"`
+	Detail string `json:"detail"`
+	Fix    string `json:"fix"`
+}
+
+type findings struct {
+	Fit      bool      `json:"fit"` // rota can run
+	Findings []finding `json:"findings"`
+}
+
+func checkAnswer(list []sched.Finding) findings {
+	out := findings{Fit: verdict(list) == nil, Findings: []finding{}}
+	for _, f := range list {
+		out.Findings = append(out.Findings, finding(f))
+	}
+	return out
+}
+
+// verdict is nil when nothing keeps rota from running. The error has no text:
+// the findings have been shown.
+func verdict(list []sched.Finding) error {
+	code := 0
+	for _, f := range list {
+		switch {
+		case f.OK || !f.Fatal:
+		case f.Unfit:
+			code = exitUnfit
+		case code == 0:
+			code = exitFailed
+		}
+	}
+	if code == 0 {
+		return nil
+	}
+	return &exitError{code: code}
+}
+
+func writeFindings(w io.Writer, list []sched.Finding) error {
+	t := table(w)
+	for _, f := range list {
+		fmt.Fprintf(t, "%s\t%s\t%s\n", mark(f), f.Name, safe(f.Detail))
+		if !f.OK && f.Fix != "" {
+			fmt.Fprintf(t, "\t\tfix: %s\n", safe(f.Fix))
+		}
+	}
+	return t.Flush()
+}
+
+func mark(f sched.Finding) string {
+	switch {
+	case f.OK:
+		return "ok"
+	case f.Fatal:
+		return "FAULT"
+	}
+	return "note"
+}
+
+// refusal puts the reasons not to start into an error, nil when there is none.
+func refusal(list []sched.Finding) error {
+	var exit *exitError
+	if !errors.As(verdict(list), &exit) {
+		return nil
+	}
+	text := "this machine can't run rota; see: rota check"
+	for _, f := range list {
+		if !f.OK && f.Fatal {
+			text += fmt.Sprintf("\n  %s: %s: %s", f.Name, safe(f.Detail), safe(f.Fix))
+		}
+	}
+	exit.err = errors.New(text)
+	return exit
+}

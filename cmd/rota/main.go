@@ -1,0 +1,94 @@
+// Command rota is the node daemon and the command line of rota: a CPU
+// scheduler for Linux that knows what matters.
+//
+// Each command has a file of its own and is thin: what a command does lives
+// in the packages under internal.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"runtime/debug"
+	"syscall"
+
+	"github.com/spf13/cobra"
+)
+
+// version is set by the linker.
+var version = "dev"
+
+// Exit codes.
+const (
+	exitFailed = 1
+	exitUnfit  = 78 // EX_CONFIG of sysexits.h: this kernel can't run rota
+)
+
+// exitError is an error with the exit code that it asks for. Without a text
+// everything has been said already.
+type exitError struct {
+	code int
+	err  error
+}
+
+func (e *exitError) Error() string {
+	if e.err == nil {
+		return ""
+	}
+	return e.err.Error()
+}
+
+func (e *exitError) Unwrap() error { return e.err }
+
+func main() {
+	// The daemon stays below 30 MB; the other commands are over before any
+	// of this matters.
+	debug.SetMemoryLimit(24 << 20)
+	debug.SetGCPercent(50)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	err := newCommand().ExecuteContext(ctx)
+	stop()
+	os.Exit(report(err))
+}
+
+// report prints the error and returns the exit code.
+func report(err error) int {
+	if err == nil {
+		return 0
+	}
+	if text := err.Error(); text != "" {
+		fmt.Fprintln(os.Stderr, "rota: "+text)
+	}
+	var exit *exitError
+	if errors.As(err, &exit) {
+		return exit.code
+	}
+	return exitFailed
+}
+
+func newCommand() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "rota",
+		Short: "A CPU scheduler for Linux that knows what matters",
+		Long: `rota schedules the tasks of this machine: classes say what matters and how,
+rules say which tasks are in which class. Everything else keeps a fair share
+and never starves.
+
+The daemon is started with "rota run"; the other commands ask it.`,
+		Example: `  rota check                        can this machine run rota?
+  rota run --config rota.yaml       schedule until asked to stop
+  rota status                       what each class got`,
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		Args:          cobra.NoArgs,
+		RunE:          func(c *cobra.Command, _ []string) error { return c.Help() },
+	}
+	root.PersistentFlags().Bool("json", false, "write JSON")
+	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
+		return fmt.Errorf("%s: %w; see: %s --help", c.CommandPath(), err, c.CommandPath())
+	})
+	root.AddCommand(checkCommand(), runCommand(), statusCommand(), reloadCommand(), configCommand(), classCommand(), versionCommand())
+	return root
+}

@@ -1,0 +1,45 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"rota/internal/api"
+)
+
+func reloadCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "reload",
+		Short: "Make the daemon read its configuration again",
+		Long: `reload puts the file in force for running tasks, too, without detaching the
+scheduler. A file with faults is refused, and everything stays as it was.`,
+		Example: `  rota config check /etc/rota/rota.yaml && rota reload`,
+		Args:    cobra.NoArgs,
+	}
+	socket := addSocket(c)
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		answer, err := api.NewClient(*socket).Reload(c.Context())
+		var refused *api.Error
+		switch {
+		case errors.As(err, &refused) && wantJSON(c):
+			return errors.Join(writeJSON(c, refused), &exitError{code: exitFailed})
+		case err != nil:
+			return err
+		case wantJSON(c):
+			return writeJSON(c, answer)
+		}
+		_, err = fmt.Fprintf(c.OutOrStdout(), "%s: %d classes, %d rules in force; %d tasks classified\n",
+			sourceWords(answer.Config.Path), answer.Classes, answer.Config.Rules, answer.Tasks)
+		return err
+	}
+	return c
+}
+
+func sourceWords(path string) string {
+	if path == "" {
+		return "built-in defaults"
+	}
+	return safe(path)
+}

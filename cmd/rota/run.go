@@ -1,0 +1,158 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/signal"
+	"runtime"
+	"sync"
+	"syscall"
+
+	systemd "github.com/coreos/go-systemd/v22/daemon"
+	"github.com/spf13/cobra"
+	"golang.org/x/sys/unix"
+
+	"rota/internal/api"
+	"rota/internal/daemon"
+	"rota/internal/sched"
+)
+
+// defaultConfig is read when it is there and no other file is named.
+const defaultConfig = "/etc/rota/rota.yaml"
+
+// maxThreads is how many threads of the daemon run at a time: it has little
+// to do, and more would only take memory.
+const maxThreads = 2
+
+func runCommand() *cobra.Command {
+	var config, fault string
+	c := &cobra.Command{
+		Use:   "run",
+		Short: "Schedule this machine until asked to stop",
+		Long: `run attaches the scheduler, gives every task its class and stays in the
+foreground. SIGHUP and a changed file reload the configuration; SIGTERM and
+SIGINT detach, after which the kernel's own scheduler has every task.
+
+Without --config it reads ` + defaultConfig + ` if that is there, and otherwise runs
+with built-in defaults. --json writes the log as JSON.
+
+Exit code: 0 asked to stop; 78 this kernel can't run rota; 1 anything else.`,
+		Example: `  sudo rota run
+  sudo rota run --config rota.yaml --socket /run/rota/test.sock`,
+		Args: cobra.NoArgs,
+	}
+	c.Flags().StringVarP(&config, "config", "c", "", "configuration file (default "+defaultConfig+")")
+	socket := addSocket(c)
+	c.Flags().StringVar(&fault, "debug-fault", "", `provoke a fault a second after the start: "error"`)
+	_ = c.Flags().MarkHidden("debug-fault")
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		if fault != "" && fault != "error" {
+			return fmt.Errorf(`rota run: --debug-fault %q: unknown: write "error"`, fault)
+		}
+		if err := refusal(sched.Check()); err != nil {
+			return err
+		}
+		source := daemon.Source{Path: config}
+		if config == "" {
+			source = daemon.Source{Path: defaultConfig, Optional: true}
+		}
+		options := runOptions(source, logger(wantJSON(c)))
+		options.ProvokeError = fault == "error"
+		return run(c.Context(), options, *socket)
+	}
+	return c
+}
+
+func runOptions(source daemon.Source, log *slog.Logger) daemon.Options {
+	watchdog, err := systemd.SdWatchdogEnabled(false)
+	if err != nil {
+		log.Warn("systemd: watchdog", "error", err)
+	}
+	return daemon.Options{
+		Source: source,
+		Load: func(ctx context.Context, p sched.Params, log *slog.Logger) (daemon.Scheduler, error) {
+			s, err := sched.Load(ctx, p, log)
+			if err != nil {
+				return nil, err // not a nil *Scheduler in a Scheduler
+			}
+			return s, nil
+		},
+		Proc:     "/proc",
+		Passwd:   "/etc/passwd",
+		Notify:   func(state string) { _, _ = systemd.SdNotify(false, state) },
+		Log:      log,
+		Version:  version,
+		Kernel:   release(),
+		Watchdog: watchdog,
+	}
+}
+
+// run is the life of the daemon: the door first, since it also keeps a second
+// daemon away, then the scheduler.
+func run(ctx context.Context, o daemon.Options, socket string) error {
+	runtime.GOMAXPROCS(maxThreads)
+	d, err := daemon.New(o)
+	if err != nil {
+		return err
+	}
+	door, err := api.Listen(socket)
+	if err != nil {
+		return err
+	}
+	serving, stop := context.WithCancel(context.WithoutCancel(ctx))
+	var all sync.WaitGroup
+	all.Go(func() {
+		if err := api.Serve(serving, door, d, o.Log); err != nil {
+			o.Log.Error("socket: closed", "error", err)
+		}
+	})
+	all.Go(func() { d.Watch(serving) })
+	all.Go(func() { reloadOnHangup(serving, d) })
+	err = d.Run(ctx)
+	stop()
+	all.Wait()
+	return err
+}
+
+// reloadOnHangup reloads on SIGHUP. A refusal is in the log.
+func reloadOnHangup(ctx context.Context, d *daemon.Daemon) {
+	hangup := make(chan os.Signal, 1)
+	signal.Notify(hangup, syscall.SIGHUP)
+	defer signal.Stop(hangup)
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-hangup:
+			_, _ = d.Reload(ctx)
+		}
+	}
+}
+
+// logger writes to standard error; the journal has the time already.
+func logger(asJSON bool) *slog.Logger {
+	options := &slog.HandlerOptions{}
+	if os.Getenv("JOURNAL_STREAM") != "" {
+		options.ReplaceAttr = func(groups []string, a slog.Attr) slog.Attr {
+			if len(groups) == 0 && a.Key == slog.TimeKey {
+				return slog.Attr{}
+			}
+			return a
+		}
+	}
+	if asJSON {
+		return slog.New(slog.NewJSONHandler(os.Stderr, options))
+	}
+	return slog.New(slog.NewTextHandler(os.Stderr, options))
+}
+
+// release is the kernel's.
+func release() string {
+	var u unix.Utsname
+	if err := unix.Uname(&u); err != nil {
+		return "unknown"
+	}
+	return unix.ByteSliceToString(u.Release[:])
+}

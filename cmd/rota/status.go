@@ -1,0 +1,175 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"rota/internal/api"
+)
+
+func statusCommand() *cobra.Command {
+	var verbose bool
+	var interval time.Duration
+	c := &cobra.Command{
+		Use:   "status",
+		Short: "Show the state of the daemon and what each class got",
+		Long: `status shows the state, and for each class its share of CPU time and how long
+its tasks waited for a CPU: since the scheduler was attached, or with
+--interval during that time from now.`,
+		Example: `  rota status
+  rota status --interval 1s -v
+  rota status --json`,
+		Args: cobra.NoArgs,
+	}
+	socket := addSocket(c)
+	c.Flags().BoolVarP(&verbose, "verbose", "v", false, "show each CPU and the kernel's events")
+	c.Flags().DurationVarP(&interval, "interval", "i", 0, "measure from now for this long, as 1s")
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		if interval < 0 || interval > time.Hour {
+			return fmt.Errorf("rota status: --interval %v: must be 0..1h", interval)
+		}
+		status, err := measure(c.Context(), api.NewClient(*socket), interval)
+		switch {
+		case err != nil:
+			return err
+		case wantJSON(c):
+			return writeJSON(c, status)
+		}
+		return writeStatus(c.OutOrStdout(), status, verbose)
+	}
+	return c
+}
+
+// measure asks once, or twice with interval between.
+func measure(ctx context.Context, client *api.Client, interval time.Duration) (api.Status, error) {
+	earlier, err := client.Status(ctx)
+	if err != nil || interval == 0 {
+		return earlier, err
+	}
+	select {
+	case <-ctx.Done():
+		return earlier, ctx.Err()
+	case <-time.After(interval):
+	}
+	later, err := client.Status(ctx)
+	return api.Since(earlier, later), err
+}
+
+func writeStatus(w io.Writer, s api.Status, verbose bool) error {
+	t := table(w)
+	fmt.Fprintf(t, "state\t%s\n", stateWords(s))
+	fmt.Fprintf(t, "version\t%s, PID %d, up %s\n", safe(s.Version), s.PID, seconds(s.UptimeSeconds))
+	fmt.Fprintf(t, "kernel\t%s\n", safe(s.Kernel))
+	fmt.Fprintf(t, "configuration\t%s\n", configWords(s.Config))
+	if s.LastExit != nil {
+		fmt.Fprintf(t, "last exit\t%s, %s\n", s.LastExit.Time.Format(time.RFC3339), safe(exitWords(*s.LastExit)))
+	}
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	for _, f := range s.Config.Refused {
+		fmt.Fprintf(w, "refused: %s\n", safe(f.String()))
+	}
+	if len(s.Classes) > 0 {
+		fmt.Fprintln(w)
+		if err := writeShares(w, s.Classes); err != nil {
+			return err
+		}
+	}
+	if !verbose {
+		return nil
+	}
+	return writeDetails(w, s)
+}
+
+func stateWords(s api.Status) string {
+	words := string(s.State)
+	if s.State == api.Running {
+		words += " for " + seconds(s.AttachedSeconds)
+	}
+	if s.Restarts > 0 {
+		words += fmt.Sprintf(", loaded again %d times", s.Restarts)
+	}
+	if s.KernelState != "" {
+		words += ", sched_ext " + safe(s.KernelState)
+	}
+	if s.Reason != "" {
+		words += ": " + safe(s.Reason)
+	}
+	return words
+}
+
+func configWords(c api.Config) string {
+	path := c.Path
+	if path == "" {
+		path = "built-in defaults"
+	}
+	words := fmt.Sprintf("%s, %d rules, in force since %s", safe(path), c.Rules, c.Loaded.Format(time.RFC3339))
+	if len(c.Refused) > 0 {
+		words += "; the newer file is refused"
+	}
+	return words
+}
+
+func exitWords(e api.Exit) string {
+	if e.Message == "" || e.Message == e.Reason {
+		return e.Reason
+	}
+	return e.Reason + ": " + e.Message
+}
+
+func writeShares(w io.Writer, classes []api.Class) error {
+	t := aligned(w)
+	fmt.Fprintln(t, "class\ttier\ttasks\tcpu\twait p50\tp99\tmax\tpreempts\tcap hits\trescues\t")
+	for _, c := range classes {
+		fmt.Fprintf(t, "%s\t%s\t%d\t%.1f%%\t%s\t%s\t%s\t%d\t%d\t%d\t\n", c.Name, c.Tier, c.Tasks, c.SharePercent,
+			micros(c.WaitP50Micros), micros(c.WaitP99Micros), micros(c.WaitMaxMicros), c.Preempting, c.CapHits, c.Rescues)
+	}
+	return t.Flush()
+}
+
+func writeDetails(w io.Writer, s api.Status) error {
+	t := aligned(w)
+	fmt.Fprintln(w)
+	fmt.Fprintln(t, "cpu\tpriority\tfair\tbackground\tdirect\tpreempted\tsteals\trescues\tcap hits\t")
+	for _, c := range s.CPUs {
+		fmt.Fprintf(t, "%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t\n", c.CPU, c.Priority, c.Fair, c.Background, c.Direct, c.Preemptions, c.Steals, c.Rescues, c.CapHits)
+	}
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	fmt.Fprintln(w)
+	var names []string
+	for name := range s.KernelEvents {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		fmt.Fprintf(t, "%s\t%d\t\n", safe(name), s.KernelEvents[name])
+	}
+	return t.Flush()
+}
+
+// micros shows microseconds in the unit that a person would choose.
+func micros(us float64) string {
+	switch {
+	case us >= 1e6:
+		return fmt.Sprintf("%.2fs", us/1e6)
+	case us >= 1e3:
+		return fmt.Sprintf("%.2fms", us/1e3)
+	}
+	return fmt.Sprintf("%.0fus", us)
+}
+
+func seconds(s float64) string {
+	d := time.Duration(s * float64(time.Second))
+	if d >= time.Minute {
+		return d.Round(time.Second).String()
+	}
+	return d.Round(100 * time.Millisecond).String()
+}

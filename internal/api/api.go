@@ -1,0 +1,153 @@
+// Package api is rota's only door: what is said over the daemon's UNIX
+// socket, the server that says it and the client that asks. openapi.yaml
+// describes the same for everybody who is not written in Go; a test holds the
+// two together.
+//
+// It knows nothing about scheduling and imports nothing of ours. Package
+// daemon answers behind the interface Daemon; the commands of cmd/rota and,
+// later, the Kubernetes agent are the clients.
+package api
+
+import (
+	"fmt"
+	"strings"
+	"time"
+)
+
+// DefaultSocket is where the daemon listens unless told otherwise.
+const DefaultSocket = "/run/rota/rota.sock"
+
+// State is what the daemon is doing.
+type State string
+
+// The states of the daemon.
+const (
+	Starting State = "starting" // not attached yet
+	Running  State = "running"  // every task runs under rota
+	Waiting  State = "waiting"  // the kernel ended the scheduler; another try follows
+	Stopping State = "stopping" // detaching, or detached for good
+)
+
+// Status is the answer to GET /v1/status. Counters count since the scheduler
+// was attached; a counter can start again at zero when that happens.
+type Status struct {
+	Version         string           `json:"version"`
+	PID             int              `json:"pid"`
+	State           State            `json:"state"`
+	Reason          string           `json:"reason"`      // why it is not running, or what is worth knowing; may be empty
+	Kernel          string           `json:"kernel"`      // release
+	KernelState     string           `json:"kernelState"` // the kernel's word for the state of sched_ext
+	UptimeSeconds   float64          `json:"uptimeSeconds"`
+	AttachedSeconds float64          `json:"attachedSeconds"` // 0 while not attached
+	Restarts        int              `json:"restarts"`        // times that the scheduler was loaded again
+	LastExit        *Exit            `json:"lastExit"`        // null: the kernel has never ended it
+	Config          Config           `json:"config"`
+	Classes         []Class          `json:"classes"`
+	CPUs            []CPU            `json:"cpus"`
+	KernelEvents    map[string]int64 `json:"kernelEvents"`
+}
+
+// Exit says why and when the kernel last ended the scheduler.
+type Exit struct {
+	Time    time.Time `json:"time"`
+	Reason  string    `json:"reason"`
+	Message string    `json:"message"`
+}
+
+// Config says what configuration is in force.
+type Config struct {
+	Path     string    `json:"path"` // empty: built-in defaults
+	Loaded   time.Time `json:"loaded"`
+	Rules    int       `json:"rules"`
+	Refused  []Fault   `json:"refused"`  // why the newer file is not in force; empty when there is none
+	Warnings []string  `json:"warnings"` // accepted, but probably not meant
+}
+
+// Class is one class, what it promises and what it got.
+type Class struct {
+	Name             string   `json:"name"`
+	Tier             string   `json:"tier"`
+	Weight           uint32   `json:"weight"`
+	SliceMicros      int64    `json:"sliceMicros"`
+	CapPercent       float64  `json:"capPercent"` // 0: no cap
+	Rules            int      `json:"rules"`      // rules that give this class
+	Tasks            uint64   `json:"tasks"`
+	RuntimeMicros    int64    `json:"runtimeMicros"`
+	SharePercent     float64  `json:"sharePercent"` // of the CPU time of all classes
+	Dispatches       uint64   `json:"dispatches"`
+	Preempting       uint64   `json:"preempting"`
+	Preempted        uint64   `json:"preempted"`
+	CapHits          uint64   `json:"capHits"`
+	Rescues          uint64   `json:"rescues"`
+	WaitP50Micros    float64  `json:"waitP50Micros"`
+	WaitP99Micros    float64  `json:"waitP99Micros"`
+	WaitMaxMicros    float64  `json:"waitMaxMicros"`
+	WaitHistogram    []uint64 `json:"waitHistogram"` // bucket i: waits in [2^(i-1), 2^i) us; bucket 0: below 1 us
+	ConfiguredInLine int      `json:"configuredInLine"`
+}
+
+// CPU counts one CPU.
+type CPU struct {
+	CPU         int    `json:"cpu"`
+	Priority    uint64 `json:"priority"` // dispatches by tier
+	Fair        uint64 `json:"fair"`
+	Background  uint64 `json:"background"`
+	Direct      uint64 `json:"direct"`
+	Preemptions uint64 `json:"preemptions"`
+	Steals      uint64 `json:"steals"`
+	Rescues     uint64 `json:"rescues"`
+	CapHits     uint64 `json:"capHits"`
+}
+
+// Classes is the answer to GET /v1/classes.
+type Classes struct {
+	Classes []Class `json:"classes"`
+}
+
+// Reload is the answer to a POST /v1/reload that was accepted.
+type Reload struct {
+	Config  Config `json:"config"`
+	Tasks   int    `json:"tasks"`   // that were given their class again
+	Classes int    `json:"classes"` // in force now
+}
+
+// Fault is one thing that is wrong with a configuration file.
+type Fault struct {
+	File  string `json:"file"`
+	Line  int    `json:"line"` // 0: the file as a whole
+	Fault string `json:"fault"`
+	Fix   string `json:"fix"`
+}
+
+// Error is every answer that is not a success.
+type Error struct {
+	Fault  string  `json:"fault"`
+	Fix    string  `json:"fix"`
+	Faults []Fault `json:"faults,omitempty"` // of a refused configuration
+	More   int     `json:"more,omitempty"`   // faults beyond those listed
+	Code   int     `json:"-"`                // HTTP status; 0 means 500
+}
+
+// Error is one line, and one more for each fault of a configuration.
+func (e *Error) Error() string {
+	var b strings.Builder
+	b.WriteString(e.Fault)
+	if e.Fix != "" {
+		b.WriteString(": " + e.Fix)
+	}
+	for _, f := range e.Faults {
+		b.WriteString("\n" + f.String())
+	}
+	if e.More > 0 {
+		fmt.Fprintf(&b, "\nand %d more faults", e.More)
+	}
+	return b.String()
+}
+
+// String is one line: file:line: fault: fix.
+func (f Fault) String() string {
+	if f.Line == 0 {
+		return fmt.Sprintf("%s: %s: %s", f.File, f.Fault, f.Fix)
+	}
+	return fmt.Sprintf("%s:%d: %s: %s", f.File, f.Line, f.Fault, f.Fix)
+}

@@ -1,0 +1,105 @@
+package api
+
+import "math"
+
+// Percentile is the wait in microseconds below which the share p (0..1) of
+// the waits in a histogram lies, taking the waits of a bucket as evenly
+// spread. Buckets are as in Class.WaitHistogram.
+func Percentile(histogram []uint64, p float64) float64 {
+	total := 0.0
+	for _, n := range histogram {
+		total += float64(n)
+	}
+	rest := p * total
+	for i, n := range histogram {
+		if n == 0 || rest > float64(n) {
+			rest -= float64(n)
+			continue
+		}
+		low, high := bucket(i)
+		return low + (high-low)*max(rest, 0)/float64(n)
+	}
+	return 0
+}
+
+// bucket is the range of waits in microseconds that bucket i holds.
+func bucket(i int) (low, high float64) {
+	if i == 0 {
+		return 0, 1
+	}
+	return math.Ldexp(1, i-1), math.Ldexp(1, i)
+}
+
+// Derive fills in what follows from the counters: shares and percentiles.
+func Derive(classes []Class) {
+	total := int64(0)
+	for _, c := range classes {
+		total += c.RuntimeMicros
+	}
+	for i := range classes {
+		c := &classes[i]
+		if total > 0 {
+			c.SharePercent = 100 * float64(c.RuntimeMicros) / float64(total)
+		}
+		c.WaitP50Micros = atMost(Percentile(c.WaitHistogram, 0.5), c.WaitMaxMicros)
+		c.WaitP99Micros = atMost(Percentile(c.WaitHistogram, 0.99), c.WaitMaxMicros)
+	}
+}
+
+// atMost keeps an interpolated value below the maximum that was measured.
+func atMost(v, most float64) float64 {
+	if most > 0 {
+		return min(v, most)
+	}
+	return v
+}
+
+// Since is what happened between two readings of one daemon: the counters of
+// later less those of earlier, shares and percentiles anew. The longest wait
+// can't be told for an interval, so the bound of the highest bucket in use
+// stands for it. Classes that were not there before count from zero, and so
+// does everything when the scheduler was loaded again in between.
+func Since(earlier, later Status) Status {
+	if later.Restarts != earlier.Restarts || later.PID != earlier.PID {
+		return later
+	}
+	before := map[string]Class{}
+	for _, c := range earlier.Classes {
+		before[c.Name] = c
+	}
+	out := later
+	out.Classes = make([]Class, len(later.Classes))
+	for i, c := range later.Classes {
+		b := before[c.Name]
+		c.RuntimeMicros -= b.RuntimeMicros
+		c.Dispatches -= b.Dispatches
+		c.Preempting -= b.Preempting
+		c.Preempted -= b.Preempted
+		c.CapHits -= b.CapHits
+		c.Rescues -= b.Rescues
+		c.WaitHistogram = subtract(c.WaitHistogram, b.WaitHistogram)
+		c.WaitMaxMicros = min(c.WaitMaxMicros, highest(c.WaitHistogram))
+		out.Classes[i] = c
+	}
+	Derive(out.Classes)
+	return out
+}
+
+func subtract(a, b []uint64) []uint64 {
+	out := append([]uint64(nil), a...)
+	for i := range min(len(a), len(b)) {
+		out[i] -= min(b[i], a[i])
+	}
+	return out
+}
+
+// highest is the upper bound in microseconds of the last bucket in use.
+func highest(histogram []uint64) float64 {
+	for i := len(histogram) - 1; i >= 0; i-- {
+		if histogram[i] > 0 {
+			_, high := bucket(i)
+			return high
+		}
+	}
+	return 0
+}

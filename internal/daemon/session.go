@@ -1,0 +1,142 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"sync"
+	"time"
+
+	"rota/internal/sched"
+)
+
+// session is one time that the scheduler is attached.
+type session struct {
+	scheduler Scheduler
+	attached  time.Time
+	tasks     *tasks
+
+	mu      sync.Mutex
+	closed  bool
+	planned *plan
+	// base is what a slot had counted when its class took it.
+	base  map[int]sched.ClassStats
+	stats sched.Stats
+	read  time.Time // when stats were read
+}
+
+func (d *Daemon) newSession(s Scheduler, p *plan) *session {
+	out := &session{scheduler: s, attached: time.Now(), planned: p, base: map[int]sched.ClassStats{}}
+	out.tasks = &tasks{
+		proc:    procfs{root: d.Proc},
+		names:   &users{path: d.Passwd},
+		hold:    holdThread,
+		set:     s.SetClass,
+		self:    uint32(os.Getpid()),
+		log:     d.Log,
+		pending: map[uint32]sched.Event{},
+		wake:    make(chan struct{}, 1),
+	}
+	out.tasks.use(p.rules, p.own())
+	return out
+}
+
+// work follows the events until ctx ends or the scheduler closes its channel.
+// What it returns is closed when nothing works any more.
+func (s *session) work(ctx context.Context) <-chan struct{} {
+	done := make(chan struct{})
+	var both sync.WaitGroup
+	both.Go(func() { s.tasks.collect(ctx, s.scheduler.Events()) })
+	both.Go(func() { s.tasks.work(ctx) })
+	go func() {
+		both.Wait()
+		close(done)
+	}()
+	return done
+}
+
+func (s *session) plan() *plan {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.planned
+}
+
+// configure puts p in force for tasks that are classified from now on.
+func (s *session) configure(p *plan) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return fs.ErrClosed
+	}
+	now, statsErr := s.scheduler.Stats()
+	if err := s.scheduler.Configure(p.params()); err != nil {
+		return err
+	}
+	for i, slot := range p.slots {
+		taken := i >= len(s.planned.slots) || s.planned.slots[i].class.Name != slot.class.Name
+		if taken && statsErr == nil && i < len(now.Classes) {
+			s.base[i] = now.Classes[i]
+		}
+	}
+	s.planned, s.read = p, time.Time{}
+	s.tasks.use(p.rules, p.own())
+	return nil
+}
+
+// freshness is how old counters may be: many clients cost no more than one.
+const freshness = 100 * time.Millisecond
+
+// counters reads the counters together with the plan that they belong to.
+func (s *session) counters() (sched.Stats, *plan, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return sched.Stats{}, s.planned, fs.ErrClosed
+	}
+	if time.Since(s.read) < freshness {
+		return s.stats, s.planned, nil
+	}
+	stats, err := s.scheduler.Stats()
+	if err != nil {
+		return sched.Stats{}, s.planned, err
+	}
+	for i := range stats.Classes {
+		if b, ok := s.base[i]; ok {
+			stats.Classes[i] = less(stats.Classes[i], b)
+		}
+	}
+	s.stats, s.read = stats, time.Now()
+	return stats, s.planned, nil
+}
+
+// less is what a counted since b. The longest wait can't be taken apart.
+func less(a, b sched.ClassStats) sched.ClassStats {
+	a.Runtime -= b.Runtime
+	a.Dispatches -= b.Dispatches
+	a.Preempting -= b.Preempting
+	a.Preempted -= b.Preempted
+	a.CapHits -= b.CapHits
+	a.Rescues -= b.Rescues
+	waits := append([]uint64(nil), a.WaitHist...)
+	for i := range min(len(waits), len(b.WaitHist)) {
+		waits[i] -= b.WaitHist[i]
+	}
+	a.WaitHist = waits
+	return a
+}
+
+// close detaches the scheduler, after which nothing reaches it.
+func (s *session) close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return nil
+	}
+	s.closed = true
+	err := s.scheduler.Close()
+	if errors.Is(err, fs.ErrClosed) {
+		return nil
+	}
+	return err
+}

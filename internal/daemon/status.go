@@ -1,0 +1,113 @@
+package daemon
+
+import (
+	"os"
+	"slices"
+	"time"
+
+	"rota/internal/api"
+	"rota/internal/sched"
+)
+
+// Status is what `rota status` shows.
+func (d *Daemon) Status() api.Status {
+	d.mu.Lock()
+	s := d.session
+	out := api.Status{
+		Version:       d.Version,
+		PID:           os.Getpid(),
+		State:         d.state,
+		Reason:        d.reason,
+		Kernel:        d.Kernel,
+		UptimeSeconds: time.Since(d.started).Seconds(),
+		Restarts:      d.restarts,
+		LastExit:      d.lastExit,
+		Classes:       []api.Class{},
+		CPUs:          []api.CPU{},
+		KernelEvents:  map[string]int64{},
+	}
+	d.mu.Unlock()
+	out.Config = d.configStatus()
+	if s == nil {
+		return out
+	}
+	stats, plan, err := s.counters()
+	if err != nil {
+		out.Reason = "counters can't be read: " + err.Error()
+	}
+	out.AttachedSeconds = time.Since(s.attached).Seconds()
+	out.KernelState = stats.State
+	if stats.Kernel != nil {
+		out.KernelEvents = stats.Kernel
+	}
+	out.Classes = classes(plan, stats.Classes)
+	for _, c := range stats.CPUs {
+		out.CPUs = append(out.CPUs, api.CPU(c))
+	}
+	return out
+}
+
+func (d *Daemon) configStatus() api.Config {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return api.Config{
+		Path:     d.force.path,
+		Loaded:   d.force.loaded,
+		Rules:    len(d.force.config.Rules),
+		Refused:  append([]api.Fault{}, d.refused...),
+		Warnings: []string{},
+	}
+}
+
+// classes are those of the configuration in its order, and our own last.
+func classes(p *plan, stats []sched.ClassStats) []api.Class {
+	out := []api.Class{}
+	for i, s := range p.slots {
+		if !s.used {
+			continue
+		}
+		c := api.Class{
+			Name:             s.class.Name,
+			Tier:             s.class.Tier.String(),
+			Weight:           s.class.Weight,
+			SliceMicros:      p.slice(s.class).Microseconds(),
+			CapPercent:       float64(s.class.Cap) / 10,
+			Rules:            s.rules,
+			ConfiguredInLine: s.line,
+			WaitHistogram:    []uint64{},
+		}
+		if i < len(stats) {
+			count(&c, stats[i])
+		}
+		out = append(out, c)
+	}
+	own := p.slots[p.own()].class.Name
+	slices.SortStableFunc(out, func(a, b api.Class) int {
+		return place(a, own) - place(b, own)
+	})
+	api.Derive(out)
+	return out
+}
+
+// place orders classes as the file does.
+func place(c api.Class, own string) int {
+	switch {
+	case c.Name == own:
+		return 1 << 30
+	case c.ConfiguredInLine == 0:
+		return -1
+	}
+	return c.ConfiguredInLine
+}
+
+func count(c *api.Class, s sched.ClassStats) {
+	c.Tasks = s.Tasks
+	c.RuntimeMicros = s.Runtime.Microseconds()
+	c.Dispatches = s.Dispatches
+	c.Preempting = s.Preempting
+	c.Preempted = s.Preempted
+	c.CapHits = s.CapHits
+	c.Rescues = s.Rescues
+	c.WaitHistogram = append(c.WaitHistogram, s.WaitHist...)
+	c.WaitMaxMicros = float64(s.WaitMax) / float64(time.Microsecond)
+}

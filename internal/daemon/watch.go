@@ -1,0 +1,62 @@
+package daemon
+
+import (
+	"context"
+	"path/filepath"
+	"time"
+
+	"github.com/fsnotify/fsnotify"
+)
+
+// settle is how long a change may take: editors write in several steps.
+const settle = 200 * time.Millisecond
+
+// Watch reloads when the configuration file has changed, until ctx ends. It
+// watches the folder, because editors and package managers put a new file in
+// the place of the old one. Without a folder there is nothing to watch.
+func (d *Daemon) Watch(ctx context.Context) {
+	watcher, err := fsnotify.NewWatcher()
+	if err == nil {
+		defer watcher.Close()
+		err = watcher.Add(filepath.Dir(d.Source.Path))
+	}
+	if err != nil {
+		d.Log.Info("configuration: not watched, use: rota reload", "file", d.Source.Path, "error", err)
+		return
+	}
+	last := d.Source.stamp()
+	var settled <-chan time.Time
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case err := <-watcher.Errors:
+			d.Log.Warn("configuration: watch", "file", d.Source.Path, "error", err)
+		case <-watcher.Events:
+			// Any event of the folder may be one of ours: a link's target
+			// can be exchanged under another name. The timer is not set
+			// anew, so a busy folder can't put it off.
+			if settled == nil {
+				settled = time.After(settle)
+			}
+		case <-settled:
+			settled = nil
+			last = d.changed(ctx, last)
+		}
+	}
+}
+
+// changed reloads when the file is not the one of the stamp, and returns the
+// new stamp. A file that is gone changes nothing until it is back.
+func (d *Daemon) changed(ctx context.Context, last stamp) stamp {
+	now := d.Source.stamp()
+	switch {
+	case now == last:
+	case now == stamp{}:
+		d.Log.Warn("configuration: file is gone, its content stays in force", "file", d.Source.Path)
+	default:
+		// The refusal is logged where it happens.
+		_, _ = d.Reload(ctx)
+	}
+	return now
+}
