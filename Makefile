@@ -16,8 +16,8 @@ GOBUILD := CGO_ENABLED=0 go build -trimpath -ldflags '-s -w -X main.version=$(VE
 
 OBJECT := internal/sched/rota.bpf.o
 LOADS := $(patsubst lab/load/%.c,bin/load/%,$(wildcard lab/load/*.c))
-C_FILES = $(shell git ls-files -co --exclude-standard '*.c' '*.h')
-GO_DIRS = $(shell git ls-files -co --exclude-standard '*.go' | xargs -n1 dirname | sort -u)
+C_FILES = $(wildcard $(shell git ls-files -co --exclude-standard '*.c' '*.h'))
+GO_FILES = $(wildcard $(shell git ls-files -co --exclude-standard '*.go'))
 VM_FILES = $(shell git grep -l --untracked '^//go:build vm' -- '*_test.go')
 
 # An older Go fetches the version that go.mod asks for.
@@ -62,11 +62,11 @@ check: ## what continuous integration runs: format, lint, generated files, unit 
 		echo "== $$stage"; $(MAKE) --no-print-directory $$stage || exit 1; done
 
 format: ## format Go and C
-	gofmt -w $(GO_DIRS)
+	gofmt -w $(GO_FILES)
 	$(CLANG_FORMAT) -i $(C_FILES)
 
 formatted: ## check that Go and C are formatted
-	@bad=$$(gofmt -l $(GO_DIRS)); [ -z "$$bad" ] || { echo "not formatted (run make format):"; echo "$$bad"; exit 1; }
+	@bad=$$(gofmt -l $(GO_FILES)); [ -z "$$bad" ] || { echo "not formatted (run make format):"; echo "$$bad"; exit 1; }
 	@bad=$$(for f in $(C_FILES); do $(CLANG_FORMAT) $$f | cmp -s - $$f || echo $$f; done); \
 		[ -z "$$bad" ] || { echo "not formatted (run make format):"; echo "$$bad"; exit 1; }
 
