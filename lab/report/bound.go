@@ -1,6 +1,9 @@
 package report
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+)
 
 // outcome is what became of one promise.
 type outcome struct {
@@ -64,9 +67,9 @@ func (o outcome) word() string {
 func (o outcome) promise() string {
 	limit := func(word string, v float64) string {
 		if o.bound.Against != "" {
-			return fmt.Sprintf("%s %s x %s", word, figure(v), o.bound.Against)
+			return fmt.Sprintf("%s %g x %s", word, v, o.bound.Against)
 		}
-		return word + " " + withUnit(v, o.metric.Name)
+		return strings.TrimSpace(fmt.Sprintf("%s %g %s", word, v, unitOf(o.metric.Name)))
 	}
 	switch b := o.bound; {
 	case b.AtMost != 0 && b.AtLeast != 0:

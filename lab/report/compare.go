@@ -60,7 +60,7 @@ func contains(list []string, word string) bool {
 // comparison writes one row of both files, one line per figure.
 func (t *table) comparison(a, b part, row string) {
 	t.line("")
-	t.line("%s", t.paint(bold, fmt.Sprintf("%s on kernel %s", printable(row), printable(a.kernel))))
+	t.line("%s", t.paint(bold, fmt.Sprintf("row %s, kernel %s", printable(row), printable(a.kernel))))
 	type entry struct{ label, first, second, ratio, word string }
 	var entries []entry
 	var widths [4]int

@@ -60,9 +60,9 @@ func ratio(value, base spread) string {
 	return strconv.FormatFloat(r, 'f', 2, 64) + "x"
 }
 
-// rangeOf prints the lowest and highest value; "" for one seed.
+// rangeOf prints the lowest and highest value; "" when they are the same.
 func rangeOf(s spread) string {
-	if s.seeds < 2 {
+	if s.seeds < 2 || s.low == s.high {
 		return ""
 	}
 	return figure(s.low) + ".." + figure(s.high)
@@ -83,7 +83,7 @@ func counted(n int, word string) string {
 
 // heading says which machine a table is about.
 func heading(r Results, p part) string {
-	kernel := p.kernel
+	kernel := printable(p.kernel)
 	if kernel == "" {
 		kernel = "unknown"
 	}

@@ -158,13 +158,20 @@ func orderedMetrics(runs []Run, described []Metric) []Metric {
 	}
 	sort.Strings(rest)
 	for _, name := range rest {
-		metrics = append(metrics, Metric{Name: name, Group: "other figures", Label: strings.ReplaceAll(name, "_", " ")})
+		metrics = append(metrics, Metric{Name: name, Group: "other figures", Label: plainLabel(name)})
 	}
 	return metrics
 }
 
-// spread returns the figure of a row over the seeds. Runs that ended early are
-// left out: a figure of half a run is none.
+// plainLabel makes words of a name that nobody described, without its unit.
+func plainLabel(name string) string {
+	if unitOf(name) != "" && strings.Contains(name, "_") {
+		name = name[:strings.LastIndexByte(name, '_')]
+	}
+	return strings.ReplaceAll(name, "_", " ")
+}
+
+// spread returns the figure of a row over the seeds.
 func (p part) spread(row, metric string) spread {
 	var values []float64
 	for _, run := range p.runs {

@@ -20,7 +20,7 @@ func Table(w io.Writer, r Results, info Info, style Style) error {
 	t := &table{style: style}
 	title := info.Title
 	if title == "" {
-		title = r.Scenario
+		title = printable(r.Scenario)
 	}
 	t.line("%s", t.paint(bold, title))
 	if info.Question != "" {
@@ -129,7 +129,7 @@ func metricLabel(m Metric) string {
 func (t *table) widths(p part) []int {
 	widths := make([]int, len(p.rows))
 	for i, row := range p.rows {
-		widths[i] = max(len(row), 8)
+		widths[i] = max(utf8.RuneCountInString(printable(row)), 8)
 		for _, m := range p.metrics {
 			c := cellOf(p, m, row)
 			widths[i] = max(widths[i], len(c.plain()), len(c.span))

@@ -1,0 +1,266 @@
+package report
+
+import (
+	_ "embed"
+	"fmt"
+	"html/template"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+//go:embed page.html
+var pageTemplate string
+
+//go:embed page.css
+var pageStyle string
+
+// page is what the template shows.
+type page struct {
+	Title, Question, Scenario string
+	Style                     template.CSS
+	Parts                     []pagePart
+	Caveats                   []string
+	Command                   string
+}
+
+type pagePart struct {
+	Heading   string
+	Columns   []pageColumn
+	Groups    []pageGroup
+	Width     int // columns of the table
+	Promises  []pagePromise
+	Reached   int
+	Remarks   []string
+	Shapes    []pageFigure
+	Events    []pageEvents
+	BarGroups []pageBars
+}
+
+type pageColumn struct {
+	Name, About string
+	Color       template.CSS
+}
+
+type pageGroup struct {
+	Name  string
+	Lines []pageLine
+}
+
+type pageLine struct {
+	Label, Hint string
+	Cells       []pageCell
+}
+
+type pageCell struct{ Value, Unit, Ratio, Verdict, Range string }
+
+type pagePromise struct{ Class, Word, Row, What, Measured, Promise string }
+
+type pageBars struct {
+	Name    string
+	Figures []pageFigure
+}
+
+type pageFigure struct {
+	Caption, Hint string
+	Picture       template.HTML
+}
+
+type pageEvents struct {
+	Run   string
+	Lines []Event
+}
+
+// HTML writes the report into dir (made when it is missing) as index.html: one
+// file that needs no other file, no network and no script. It returns its path.
+func HTML(dir string, r Results, info Info) (string, error) {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return "", fmt.Errorf("report directory: %w", err)
+	}
+	path := filepath.Join(dir, "index.html")
+	f, err := os.CreateTemp(dir, ".index-*.html")
+	if err != nil {
+		return "", fmt.Errorf("report: %w", err)
+	}
+	defer os.Remove(f.Name())
+	err = Page(f, r, info)
+	if closeErr := f.Close(); err == nil && closeErr != nil {
+		err = fmt.Errorf("report: %w", closeErr)
+	}
+	if err != nil {
+		return "", err
+	}
+	if err := os.Chmod(f.Name(), 0o644); err != nil {
+		return "", fmt.Errorf("report: %w", err)
+	}
+	if err := os.Rename(f.Name(), path); err != nil {
+		return "", fmt.Errorf("report: %w", err)
+	}
+	return path, nil
+}
+
+// Page writes the report as one HTML document.
+func Page(w io.Writer, r Results, info Info) error {
+	p := page{
+		Title: info.Title, Question: info.Question, Scenario: r.Scenario,
+		Style: template.CSS(pageStyle), Caveats: Caveats(), Command: info.Command,
+	}
+	if p.Title == "" {
+		p.Title = r.Scenario
+	}
+	for _, part := range parts(r, info) {
+		shown, err := pagePartOf(r, part)
+		if err != nil {
+			return fmt.Errorf("report of kernel %q: %w", part.kernel, err)
+		}
+		p.Parts = append(p.Parts, shown)
+	}
+	t, err := template.New("page").Parse(pageTemplate)
+	if err != nil {
+		return fmt.Errorf("report: %w", err)
+	}
+	if err := t.Execute(w, p); err != nil {
+		return fmt.Errorf("report: %w", err)
+	}
+	return nil
+}
+
+func pagePartOf(r Results, p part) (pagePart, error) {
+	shown := pagePart{Heading: heading(r, p), Width: len(p.rows) + 1, Remarks: p.remarks(), Events: pageEventsOf(p)}
+	for i, row := range p.rows {
+		shown.Columns = append(shown.Columns, pageColumn{
+			Name: row, Color: template.CSS(fmt.Sprintf("background:var(--plot%d)", series+i%maxSeries)), About: p.about(row),
+		})
+	}
+	for _, m := range p.metrics {
+		if err := shown.add(p, m); err != nil {
+			return pagePart{}, err
+		}
+	}
+	for _, o := range p.outcomes() {
+		if o.reached {
+			shown.Reached++
+		}
+		shown.Promises = append(shown.Promises, pagePromiseOf(o))
+	}
+	return shown, shown.addShapes(p)
+}
+
+// add adds a figure to the table and its picture to the pictures.
+func (shown *pagePart) add(p part, m Metric) error {
+	if n := len(shown.Groups); n == 0 || shown.Groups[n-1].Name != m.Group {
+		shown.Groups = append(shown.Groups, pageGroup{Name: m.Group})
+		shown.BarGroups = append(shown.BarGroups, pageBars{Name: m.Group})
+	}
+	last := len(shown.Groups) - 1
+	shown.Groups[last].Lines = append(shown.Groups[last].Lines, pageLineOf(p, m))
+	picture, err := barPlot(p, m)
+	if err != nil {
+		return err
+	}
+	shown.BarGroups[last].Figures = append(shown.BarGroups[last].Figures, pageFigure{
+		Caption: m.Label, Hint: betterHint(m), Picture: template.HTML(picture),
+	})
+	return nil
+}
+
+func betterHint(m Metric) string {
+	switch {
+	case m.Better < 0:
+		return "less is better"
+	case m.Better > 0:
+		return "more is better"
+	}
+	return ""
+}
+
+func pageLineOf(p part, m Metric) pageLine {
+	line := pageLine{Label: m.Label, Hint: betterHint(m)}
+	for _, row := range p.rows {
+		s := p.spread(row, m.Name)
+		c := cellOf(p, m, row)
+		shown := pageCell{Value: c.value, Range: c.span, Verdict: c.verdict.String()}
+		if s.seeds > 0 {
+			shown.Unit = unitOf(m.Name)
+		}
+		if row != Baseline {
+			shown.Ratio = ratio(s, p.spread(Baseline, m.Name))
+		}
+		line.Cells = append(line.Cells, shown)
+	}
+	return line
+}
+
+func pagePromiseOf(o outcome) pagePromise {
+	class := "open"
+	if o.measure {
+		class = "missed"
+	}
+	if o.reached {
+		class = "reached"
+	}
+	return pagePromise{
+		Class: class, Word: strings.ToLower(o.word()), Row: o.bound.Row,
+		What: o.metric.Group + ": " + o.metric.Label, Measured: o.measured(), Promise: o.promise(),
+	}
+}
+
+// addShapes adds one picture per histogram.
+func (shown *pagePart) addShapes(p part) error {
+	for _, name := range p.histograms() {
+		picture, err := distributionPlot(p, name)
+		if err != nil {
+			return err
+		}
+		if picture != "" {
+			shown.Shapes = append(shown.Shapes, pageFigure{Caption: p.histogramTitle(name), Picture: template.HTML(picture)})
+		}
+	}
+	return nil
+}
+
+// histogramTitle names a histogram after the figures that were made from it.
+func (p part) histogramTitle(name string) string {
+	prefix := name[:strings.LastIndexByte(name, '_')+1]
+	for _, m := range p.metrics {
+		if prefix != "" && strings.HasPrefix(m.Name, prefix) {
+			if first, _, ok := strings.Cut(m.Label, ", "); ok {
+				return m.Group + ": " + first
+			}
+			return m.Group
+		}
+	}
+	return strings.ReplaceAll(name, "_", " ")
+}
+
+// about describes a row below its name.
+func (p part) about(row string) string {
+	for _, run := range p.runs {
+		if run.Row != row {
+			continue
+		}
+		switch {
+		case row == Baseline:
+			return "the kernel's own scheduler"
+		case run.Scheduler == Baseline:
+			return "the measured chain as SCHED_FIFO"
+		case run.Config != "":
+			return "with the configuration below"
+		case run.Scheduler == "rota":
+			return "without configuration"
+		}
+		return run.Scheduler
+	}
+	return ""
+}
+
+func pageEventsOf(p part) []pageEvents {
+	var list []pageEvents
+	for _, run := range p.runs {
+		if len(run.Events) > 0 {
+			list = append(list, pageEvents{Run: runName(run), Lines: run.Events})
+		}
+	}
+	return list
+}
