@@ -1,0 +1,69 @@
+//go:build vm
+
+package packaging
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+var bounding = regexp.MustCompile(`(?m)^CapabilityBoundingSet=(.*)$`)
+
+// TestUnitGivesEnough starts rota in a virtual machine with the capabilities of
+// the unit and no others: it must attach, answer, reload and leave.
+func TestUnitGivesEnough(t *testing.T) {
+	m := bounding.FindStringSubmatch(read(t, "systemd/rota.service"))
+	if m == nil {
+		t.Fatal("rota.service: no CapabilityBoundingSet")
+	}
+	caps := "-all"
+	for _, name := range strings.Fields(m[1]) {
+		caps += ",+" + strings.ToLower(strings.TrimPrefix(name, "CAP_"))
+	}
+	out := boot(t, `
+mkdir -p /etc/rota /run/rota && cp /example.yaml /etc/rota/rota.yaml
+setpriv --bounding-set=`+caps+` --no-new-privs /bin/rota run & daemon=$!
+for try in 1 2 3 4 5 6 7 8 9 10; do
+	sleep 1
+	grep -q enabled /sys/kernel/sched_ext/state && break
+done
+echo "state: $(cat /sys/kernel/sched_ext/state)"
+/bin/rota status | grep ^state
+/bin/rota reload
+kill $daemon; wait $daemon
+echo "exit code: $?"
+echo "state: $(cat /sys/kernel/sched_ext/state)"
+`)
+	for _, want := range []string{"state: enabled", "in force", "exit code: 0", "state: disabled"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("no %q in:\n%s", want, out)
+		}
+	}
+}
+
+// boot runs a shell script in a guest of the lab and returns its output.
+func boot(t *testing.T, script string) string {
+	t.Helper()
+	bin, err := filepath.Abs("../bin")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(bin + "/rota-lab"); err != nil {
+		t.Fatalf("%v: run make build", err)
+	}
+	setpriv, err := exec.LookPath("setpriv")
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(bin+"/rota-lab", "exec", "--tool", setpriv,
+		"--file", bin+"/rota=/bin/rota", "--file", "rota.yaml=/example.yaml", "--", script)
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	return string(out)
+}
