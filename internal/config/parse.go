@@ -54,13 +54,13 @@ func (r *reader) tree(data []byte) *yaml.Node {
 		return nil
 	}
 	if err != nil {
-		r.syntax(err)
+		r.syntax(data, err)
 		return nil
 	}
 	switch err := decoder.Decode(&second); {
 	case errors.Is(err, io.EOF):
 	case err != nil:
-		r.syntax(err)
+		r.syntax(data, err)
 		return nil
 	default:
 		r.fault(second.Line, "keep one", "a second document begins")
@@ -103,8 +103,9 @@ func (r *reader) text(data []byte) bool {
 var syntaxForm = regexp.MustCompile(`^yaml: (?:line ([0-9]+): )?(.*)$`)
 
 // syntax reports an error of the YAML reader. It counts lines from 0 in the
-// errors of its parser, and from 1 in those of its scanner.
-func (r *reader) syntax(err error) {
+// errors of its parser, from 1 in those of its scanner, and knows a line
+// after the last.
+func (r *reader) syntax(data []byte, err error) {
 	line, text := 0, strings.ReplaceAll(err.Error(), "\n", " ")
 	if m := syntaxForm.FindStringSubmatch(text); m != nil {
 		line, _ = strconv.Atoi(m[1])
@@ -113,6 +114,7 @@ func (r *reader) syntax(err error) {
 	if line == 0 || strings.HasPrefix(text, "did not find expected") {
 		line++
 	}
+	line = min(line, bytes.Count(bytes.TrimSuffix(data, []byte("\n")), []byte("\n"))+1)
 	r.fault(line, "check the indentation, brackets and quotes from this line on", "not YAML: %s", text)
 }
 
