@@ -4,6 +4,7 @@ import (
 	"os"
 
 	"rota/lab/guest"
+	"rota/lab/scenario"
 )
 
 // Names that the commands exec and shell give in a plan; no scenario can have
@@ -21,7 +22,8 @@ func guestFunction(name string) (func(*guest.Guest) error, bool) {
 	case shellPlan:
 		return shellInGuest, true
 	}
-	return nil, false
+	s, known := scenario.Find(name)
+	return s.Run, known
 }
 
 // execInGuest runs the plan's command line with its output on the console,

@@ -17,6 +17,9 @@ import (
 	"rota/lab/guest"
 )
 
+// version is set by the build.
+var version = "dev"
+
 func main() {
 	switch {
 	case guest.IsStage(os.Args):
@@ -36,9 +39,10 @@ func rootCommand() *cobra.Command {
 	root := &cobra.Command{
 		Use:           "rota-lab",
 		Short:         "Compare CPU schedulers on real kernels in virtual time",
+		Version:       version,
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
-	root.AddCommand(execCommand(), shellCommand(), kernelsCommand())
+	root.AddCommand(runCommand(), listCommand(), compareCommand(), execCommand(), shellCommand(), kernelsCommand())
 	return root
 }

@@ -105,7 +105,8 @@ func (w *writer) goodName(name string) bool {
 func (w *writer) put(l line) {
 	b, err := json.Marshal(l)
 	if err != nil { // numbers of a histogram that are not finite
-		b, _ = json.Marshal(line{Type: "error", Text: l.Type + " " + l.Name + ": " + err.Error()})
+		w.fail(l.Type + " " + l.Name + ": " + err.Error())
+		return
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()

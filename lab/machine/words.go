@@ -7,7 +7,7 @@ const maxLastLines = 25
 
 // LastWords returns the last lines of a console, fit for a terminal.
 func LastWords(console string) string {
-	lines := strings.Split(strings.TrimSpace(plain(console)), "\n")
+	lines := strings.Split(strings.TrimSpace(Plain(console)), "\n")
 	if len(lines) > maxLastLines {
 		lines = lines[len(lines)-maxLastLines:]
 	}
@@ -21,7 +21,7 @@ func LastWords(console string) string {
 // when it did not.
 func KernelFault(console string) string {
 	for _, mark := range []string{"Kernel panic - not syncing", "BUG: ", "Oops: ", "general protection fault", "Internal error"} {
-		for _, line := range strings.Split(plain(console), "\n") {
+		for _, line := range strings.Split(Plain(console), "\n") {
 			if strings.Contains(line, mark) {
 				return strings.TrimSpace(line)
 			}
@@ -30,8 +30,8 @@ func KernelFault(console string) string {
 	return ""
 }
 
-// plain drops carriage returns and replaces what could steer a terminal.
-func plain(text string) string {
+// Plain makes a console fit for a terminal or a file: it drops carriage returns and replaces what could steer a terminal.
+func Plain(text string) string {
 	return strings.Map(func(c rune) rune {
 		switch {
 		case c == '\r':

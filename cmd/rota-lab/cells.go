@@ -1,0 +1,283 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"rota/lab/cell"
+	"rota/lab/guest"
+	"rota/lab/kernels"
+	"rota/lab/machine"
+	"rota/lab/report"
+	"rota/lab/scenario"
+)
+
+// job is one cell and what is known of it before it runs.
+type job struct {
+	cell   cell.Cell
+	row    scenario.Row
+	kernel kernels.Kernel
+	seed   int64
+}
+
+func (j job) name() string {
+	return fmt.Sprintf("kernel %s, row %s, seed %d", j.kernel.Release, j.row.Name, j.seed)
+}
+
+// scenario runs all cells of one scenario.
+func (f runFlags) scenario(ctx context.Context, s scenario.Scenario) (report.Results, error) {
+	jobs, err := f.cells(ctx, s)
+	if err != nil {
+		return report.Results{}, err
+	}
+	r := report.Results{Scenario: s.Name, CPUs: jobs[0].cell.Machine.CPUs, Seed: f.seed}
+	say("%s: %s", s.Name, counted(len(jobs), "run"))
+	r.Runs, err = f.runAll(ctx, jobs)
+	if err != nil {
+		return r, err
+	}
+	r.Kernel = r.Runs[0].Kernel
+	if !f.twice {
+		return r, nil
+	}
+	say("%s: all of it once more", s.Name)
+	again, err := f.runAll(ctx, jobs)
+	if err != nil {
+		return r, err
+	}
+	return r, compareRuns(r, again)
+}
+
+// compareRuns fails unless both sets of runs have the same bytes.
+func compareRuns(r report.Results, again []report.Run) error {
+	for i := range r.Runs {
+		var a, b bytes.Buffer
+		one := report.Results{Scenario: r.Scenario, CPUs: r.CPUs, Kernel: r.Runs[i].Kernel, Seed: r.Seed}
+		one.Runs = r.Runs[i : i+1]
+		errA := report.Write(&a, one)
+		one.Runs = again[i : i+1]
+		errB := report.Write(&b, one)
+		if err := errors.Join(errA, errB); err != nil {
+			return err
+		}
+		if !bytes.Equal(a.Bytes(), b.Bytes()) {
+			return fmt.Errorf("row %s, seed %d: the second run differs from the first", again[i].Row, again[i].Seed)
+		}
+	}
+	say("the same, byte for byte")
+	return nil
+}
+
+// cells lists kernels x rows x seeds in the order of the report.
+func (f runFlags) cells(ctx context.Context, s scenario.Scenario) ([]job, error) {
+	rows, err := chooseRows(s.Rows, f.scheds, f.rows)
+	if err != nil {
+		return nil, fmt.Errorf("scenario %s: %w", s.Name, err)
+	}
+	var jobs []job
+	known := map[string]kernels.Kernel{}
+	for _, want := range f.kernels {
+		for _, row := range rows {
+			name := want
+			if row.Kernel != "" {
+				name = row.Kernel
+			}
+			k, fetched := known[name]
+			if !fetched {
+				if k, err = kernel(ctx, name); err != nil {
+					return nil, err
+				}
+				known[name] = k
+			}
+			for i := range f.repeat {
+				j := job{row: row, kernel: k, seed: f.seed + int64(i)}
+				if j.cell, err = f.cell(s, j); err != nil {
+					return nil, err
+				}
+				jobs = append(jobs, j)
+			}
+		}
+	}
+	return jobs, nil
+}
+
+// chooseRows picks rows by scheduler and by name; a scheduler that is a path
+// is a row of its own.
+func chooseRows(all []scenario.Row, scheds, names []string) ([]scenario.Row, error) {
+	rows := all
+	if len(scheds) > 0 {
+		rows = nil
+		for _, want := range scheds {
+			switch {
+			case strings.Contains(want, "/"):
+				rows = append(rows, scenario.Row{Name: filepath.Base(strings.Fields(want)[0]), Scheduler: want})
+			case want == "kernel" || want == "rota":
+				rows = append(rows, rowsWhere(all, func(r scenario.Row) bool { return r.Scheduler == want })...)
+			default:
+				return nil, fmt.Errorf("--sched %q: must be kernel, rota, or a path such as ./scx_simple", want)
+			}
+		}
+	}
+	if len(names) > 0 {
+		var chosen []scenario.Row
+		for _, name := range names {
+			found := rowsWhere(rows, func(r scenario.Row) bool { return r.Name == name })
+			if len(found) == 0 {
+				return nil, fmt.Errorf("--row %q: must be one of %s", name, rowNamesOf(rows))
+			}
+			chosen = append(chosen, found...)
+		}
+		rows = chosen
+	}
+	if len(rows) == 0 {
+		return nil, errors.New("no row is left to run")
+	}
+	return rows, nil
+}
+
+func rowsWhere(rows []scenario.Row, fits func(scenario.Row) bool) []scenario.Row {
+	var found []scenario.Row
+	for _, r := range rows {
+		if fits(r) {
+			found = append(found, r)
+		}
+	}
+	return found
+}
+
+func rowNamesOf(rows []scenario.Row) string {
+	var names []string
+	for _, r := range rows {
+		names = append(names, r.Name)
+	}
+	return strings.Join(names, ", ")
+}
+
+// cell fills in what the machine and the guest need for a job.
+func (f runFlags) cell(s scenario.Scenario, j job) (cell.Cell, error) {
+	m := f.machine
+	if m.CPUs == 0 {
+		m.CPUs = s.CPUs
+	}
+	if m.MemoryMB == 0 {
+		m.MemoryMB = s.MemoryMB
+	}
+	c, err := newCell(j.kernel, m)
+	if err != nil {
+		return c, err
+	}
+	limit := f.limit
+	if limit == 0 {
+		limit = s.Limit
+	}
+	c.Plan = guest.Plan{Scenario: s.Name, Row: guest.Row(j.row), Seed: j.seed, CPUs: c.Machine.CPUs, Limit: limit}
+	c.Tools, c.Modules = s.Tools, s.Modules
+	for _, load := range s.Loads {
+		path := beside(filepath.Join("load", load))
+		if path == "" {
+			return c, fmt.Errorf("load %q: not beside this program; build it with: make build", load)
+		}
+		c.Loads = append(c.Loads, path)
+	}
+	return c, nil
+}
+
+// runAll runs the jobs, some at once, and keeps their order. A run that fails
+// is a result too; only the end of ctx ends the whole.
+func (f runFlags) runAll(ctx context.Context, jobs []job) ([]report.Run, error) {
+	runs := make([]report.Run, len(jobs))
+	var wait sync.WaitGroup
+	var mu sync.Mutex
+	done := 0
+	slots := make(chan struct{}, f.jobs)
+	for i, j := range jobs {
+		slots <- struct{}{}
+		if ctx.Err() != nil {
+			break
+		}
+		wait.Add(1)
+		go func() {
+			defer func() { <-slots; wait.Done() }()
+			start := time.Now()
+			out, err := j.cell.Run(ctx)
+			runs[i] = toRun(j, out, err)
+			mu.Lock()
+			defer mu.Unlock()
+			done++
+			say("[%d/%d] %s", done, len(jobs), progress(j, out, err, time.Since(start)))
+			f.keepConsole(j, out)
+		}()
+	}
+	wait.Wait()
+	return runs, ctx.Err()
+}
+
+func progress(j job, out cell.Outcome, err error, host time.Duration) string {
+	used, _ := out.Results.Event("virtual_time_s")
+	text := fmt.Sprintf("%s: %.1f s of virtual time in %.0f s", j.name(), used.Value, host.Seconds())
+	if err != nil {
+		text += fmt.Sprintf(": FAILED: %v", err)
+	}
+	return text
+}
+
+// toRun turns an outcome into the report's words.
+func toRun(j job, out cell.Outcome, err error) report.Run {
+	r := report.Run{
+		Row: j.row.Name, Scheduler: j.row.Scheduler, Config: j.row.Config,
+		Kernel: j.kernel.Release, Seed: j.seed, Note: j.kernel.Note,
+		Metrics: out.Results.Metrics, Histograms: map[string][]report.Bucket{},
+	}
+	if err != nil {
+		r.Exit = err.Error()
+	}
+	for name, buckets := range out.Results.Histograms {
+		for _, b := range buckets {
+			r.Histograms[name] = append(r.Histograms[name], report.Bucket(b))
+		}
+	}
+	attached, _ := out.Results.Event("attached")
+	r.Attached = attached.Text == "true"
+	clock, _ := out.Results.Event("clocksource")
+	r.Clocksource = clock.Text
+	for _, e := range out.Results.Events {
+		switch e.Name {
+		case "kernel", "clocksource", "attached":
+		case "virtual_time_s":
+			r.Events = append(r.Events, report.Event{Name: e.Name, Text: fmt.Sprintf("%.6f", e.Value)})
+		default:
+			r.Events = append(r.Events, report.Event{Name: e.Name, Text: e.Text})
+		}
+	}
+	return r
+}
+
+// keepConsole keeps what a run printed, for who wants to know why.
+func (f runFlags) keepConsole(j job, out cell.Outcome) {
+	if f.console == "" {
+		return
+	}
+	name := fmt.Sprintf("%s_%s_%s_%d.txt", j.cell.Plan.Scenario, j.kernel.Release, j.row.Name, j.seed)
+	text := machine.Plain(out.Console) + "\n" + strings.Join(out.Results.Log, "\n") + "\n"
+	err := os.MkdirAll(f.console, 0o755)
+	if err == nil {
+		err = os.WriteFile(filepath.Join(f.console, name), []byte(text), 0o644)
+	}
+	if err != nil {
+		say("console: %v", err)
+	}
+}
+
+func counted(n int, word string) string {
+	if n == 1 {
+		return "1 " + word
+	}
+	return fmt.Sprintf("%d %ss", n, word)
+}

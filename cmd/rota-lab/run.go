@@ -1,0 +1,172 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"rota/lab/machine"
+	"rota/lab/report"
+	"rota/lab/scenario"
+)
+
+// runFlags are the flags of the command run.
+type runFlags struct {
+	kernels, scheds, rows []string
+	machine               machine.Machine
+	seed                  int64
+	repeat, jobs          int
+	limit                 time.Duration
+	json, report, console string
+	twice                 bool
+}
+
+func runCommand() *cobra.Command {
+	var f runFlags
+	c := &cobra.Command{
+		Use:   "run SCENARIO...",
+		Short: "Run scenarios under several schedulers and print the comparison",
+		Long: `Run scenarios under several schedulers and print the comparison.
+
+Each row, kernel and seed is a boot of its own. The same inputs give the same
+results, byte for byte. Progress goes to standard error.`,
+		Example: `  rota-lab run wake --repeat 3
+  rota-lab run ping wake --sched kernel,rota,/usr/sbin/scx_simple --report out/mine
+  rota-lab run shares --row rota --json -`,
+		Args: cobra.MinimumNArgs(1),
+		RunE: func(c *cobra.Command, names []string) error { return f.run(c, names) },
+	}
+	flags := c.Flags()
+	flags.StringSliceVar(&f.kernels, "kernel", []string{defaultKernel}, "rows of the kernel list, or paths of bzImages")
+	flags.StringSliceVar(&f.scheds, "sched", nil, "only these schedulers: kernel, rota, the path of any sched_ext program (default: the scenario's rows)")
+	flags.StringSliceVar(&f.rows, "row", nil, "only these rows, by name")
+	flags.Int64Var(&f.seed, "seed", 1, "first seed of the random choices")
+	flags.IntVar(&f.repeat, "repeat", 1, "number of seeds, counted up from --seed")
+	flags.IntVar(&f.jobs, "jobs", min(2, runtime.NumCPU()), "machines that run at once")
+	flags.DurationVar(&f.limit, "limit", 0, "virtual time of one run (default: the scenario's)")
+	flags.StringVar(&f.json, "json", "", "write the results to this file, - is standard output")
+	flags.StringVar(&f.report, "report", "", "write an HTML report into this directory")
+	flags.StringVar(&f.console, "console", "", "keep the consoles of all runs in this directory")
+	flags.BoolVar(&f.twice, "twice", false, "run everything twice and fail when anything differs")
+	machineFlags(c, &f.machine)
+	return c
+}
+
+func (f runFlags) run(c *cobra.Command, names []string) error {
+	if err := f.check(names); err != nil {
+		return err
+	}
+	failed := 0
+	total := 0
+	for _, name := range names {
+		s, _ := scenario.Find(name)
+		results, err := f.scenario(c.Context(), s)
+		if err != nil {
+			return err
+		}
+		if err := f.write(c, s, results, len(names) > 1); err != nil {
+			return err
+		}
+		for _, r := range results.Runs {
+			total++
+			if r.Exit != "" {
+				failed++
+			}
+		}
+	}
+	if failed > 0 {
+		return fmt.Errorf("%d of %d runs failed", failed, total)
+	}
+	return nil
+}
+
+func (f runFlags) check(names []string) error {
+	for _, name := range names {
+		if _, known := scenario.Find(name); !known {
+			return fmt.Errorf("scenario %q: not known; see: rota-lab list", name)
+		}
+	}
+	switch {
+	case f.repeat < 1 || f.repeat > 1000:
+		return fmt.Errorf("--repeat %d: must be 1..1000", f.repeat)
+	case f.jobs < 1 || f.jobs > 256:
+		return fmt.Errorf("--jobs %d: must be 1..256", f.jobs)
+	case f.json != "" && len(names) > 1:
+		return fmt.Errorf("--json %s: a results file holds one scenario; run %s one by one", f.json, strings.Join(names, ", "))
+	case f.twice && f.machine.Realtime:
+		return fmt.Errorf("--twice: --realtime is never the same twice")
+	}
+	return nil
+}
+
+// write prints the table and writes what was asked for. A report of several
+// scenarios has one directory for each.
+func (f runFlags) write(c *cobra.Command, s scenario.Scenario, r report.Results, several bool) error {
+	info := s.Info(commandLine(f, s.Name))
+	if f.json == "-" {
+		return report.Write(c.OutOrStdout(), r)
+	}
+	if f.json != "" {
+		if err := writeResults(f.json, r); err != nil {
+			return err
+		}
+	}
+	if err := report.Table(c.OutOrStdout(), r, info, report.Style{Color: isTerminal(c.OutOrStdout())}); err != nil {
+		return err
+	}
+	if f.report == "" {
+		return nil
+	}
+	dir := f.report
+	if several {
+		dir = filepath.Join(dir, s.Name)
+	}
+	path, err := report.HTML(dir, r, info)
+	if err != nil {
+		return err
+	}
+	say("report: %s", path)
+	return writeResults(filepath.Join(dir, "results.json"), r)
+}
+
+func writeResults(path string, r report.Results) error {
+	out, err := os.Create(path)
+	if err != nil {
+		return fmt.Errorf("results: %w", err)
+	}
+	if err := report.Write(out, r); err != nil {
+		out.Close()
+		return err
+	}
+	return out.Close()
+}
+
+// commandLine repeats the run; the paths of outputs are left out.
+func commandLine(f runFlags, name string) string {
+	words := []string{"rota-lab", "run", name, "--kernel", strings.Join(f.kernels, ",")}
+	add := func(flag string, values []string) {
+		if len(values) > 0 {
+			words = append(words, flag, strings.Join(values, ","))
+		}
+	}
+	add("--sched", f.scheds)
+	add("--row", f.rows)
+	if f.machine.CPUs != 0 {
+		words = append(words, "--cpus", fmt.Sprint(f.machine.CPUs))
+	}
+	return strings.Join(append(words, "--seed", fmt.Sprint(f.seed), "--repeat", fmt.Sprint(f.repeat)), " ")
+}
+
+func isTerminal(w any) bool {
+	f, ok := w.(*os.File)
+	if !ok || os.Getenv("NO_COLOR") != "" || os.Getenv("TERM") == "dumb" {
+		return false
+	}
+	st, err := f.Stat()
+	return err == nil && st.Mode()&os.ModeCharDevice != 0
+}
