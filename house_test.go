@@ -152,7 +152,7 @@ var mayImport = []struct {
 	{"internal/daemon", []string{"rota/internal/config", "rota/internal/class", "rota/internal/sched", "rota/internal/api"}},
 	{"internal/", nil},
 	{"packaging", []string{"rota/internal/config", "rota/internal/class"}},
-	{"docs", []string{"rota/internal/config", "rota/internal/class"}},
+	{"docs", []string{"rota/internal/config", "rota/internal/class", "rota/lab/scenario"}},
 	{"lab/", []string{"rota/lab/"}},
 }
 
