@@ -56,34 +56,33 @@ type Exit struct {
 
 // Config says what configuration is in force.
 type Config struct {
-	Path     string    `json:"path"` // empty: built-in defaults
-	Loaded   time.Time `json:"loaded"`
-	Rules    int       `json:"rules"`
-	Refused  []Fault   `json:"refused"`  // why the newer file is not in force; empty when there is none
-	Warnings []string  `json:"warnings"` // accepted, but probably not meant
+	Path    string    `json:"path"` // empty: built-in defaults
+	Loaded  time.Time `json:"loaded"`
+	Rules   int       `json:"rules"`
+	Refused []Fault   `json:"refused"` // why the newer file is not in force; empty when there is none
 }
 
 // Class is one class, what it promises and what it got.
 type Class struct {
-	Name             string   `json:"name"`
-	Tier             string   `json:"tier"`
-	Weight           uint32   `json:"weight"`
-	SliceMicros      int64    `json:"sliceMicros"`
-	CapPercent       float64  `json:"capPercent"` // 0: no cap
-	Rules            int      `json:"rules"`      // rules that give this class
-	Tasks            uint64   `json:"tasks"`
-	RuntimeMicros    int64    `json:"runtimeMicros"`
-	SharePercent     float64  `json:"sharePercent"` // of the CPU time of all classes
-	Dispatches       uint64   `json:"dispatches"`
-	Preempting       uint64   `json:"preempting"`
-	Preempted        uint64   `json:"preempted"`
-	CapHits          uint64   `json:"capHits"`
-	Rescues          uint64   `json:"rescues"`
-	WaitP50Micros    float64  `json:"waitP50Micros"`
-	WaitP99Micros    float64  `json:"waitP99Micros"`
-	WaitMaxMicros    float64  `json:"waitMaxMicros"`
-	WaitHistogram    []uint64 `json:"waitHistogram"` // bucket i: waits in [2^(i-1), 2^i) us; bucket 0: below 1 us
-	ConfiguredInLine int      `json:"configuredInLine"`
+	Name          string   `json:"name"`
+	Tier          string   `json:"tier"`
+	Weight        uint32   `json:"weight"`
+	SliceMicros   int64    `json:"sliceMicros"`
+	CapPercent    float64  `json:"capPercent"` // 0: no cap
+	Line          int      `json:"line"`       // in the configuration; 0: built in
+	Rules         int      `json:"rules"`      // rules that give this class
+	Tasks         uint64   `json:"tasks"`
+	RuntimeMicros int64    `json:"runtimeMicros"`
+	SharePercent  float64  `json:"sharePercent"` // of the CPU time of all classes
+	Dispatches    uint64   `json:"dispatches"`
+	Preempting    uint64   `json:"preempting"`
+	Preempted     uint64   `json:"preempted"`
+	CapHits       uint64   `json:"capHits"`
+	Rescues       uint64   `json:"rescues"`
+	WaitP50Micros float64  `json:"waitP50Micros"`
+	WaitP99Micros float64  `json:"waitP99Micros"`
+	WaitMaxMicros float64  `json:"waitMaxMicros"`
+	WaitHistogram []uint64 `json:"waitHistogram"` // bucket i: waits in [2^(i-1), 2^i) us; bucket 0: below 1 us
 }
 
 // CPU counts one CPU.

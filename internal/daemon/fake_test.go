@@ -72,7 +72,10 @@ func (f *fakeScheduler) Stats() (sched.Stats, error) {
 func (f *fakeScheduler) Close() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.closed = true
+	if !f.closed {
+		f.closed = true
+		close(f.events)
+	}
 	return nil
 }
 
@@ -81,6 +84,13 @@ func (f *fakeScheduler) class(tid uint32) (int, bool) {
 	defer f.mu.Unlock()
 	c, set := f.classes[tid]
 	return c, set
+}
+
+// looks is how many classes were set.
+func (f *fakeScheduler) looks() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.sets
 }
 
 // fakeProc is a folder in the form of procfs.

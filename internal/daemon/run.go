@@ -94,9 +94,8 @@ func (d *Daemon) attached(ctx context.Context) (sched.ExitInfo, error) {
 	case exit = <-s.scheduler.Exit():
 	}
 	stop()
-	err = d.detach(s)
-	<-done
-	return exit, err
+	<-done // nothing may reach the scheduler while it is closed
+	return exit, d.detach(s)
 }
 
 // attach loads the scheduler with the configuration in force.
@@ -177,9 +176,11 @@ func (d *Daemon) heartbeat() (stop func()) {
 			case <-done:
 				return
 			case <-ticker.C:
-				// Whoever hangs with the lock held stops the beat.
-				d.mu.Lock()
-				d.mu.Unlock() //nolint:staticcheck // the lock is what is tested
+				// Whoever hangs with a lock held, and a kernel that does
+				// not answer, stop the beat.
+				if s := d.current(); s != nil {
+					_, _, _ = s.counters()
+				}
 				d.Notify("WATCHDOG=1")
 			}
 		}
@@ -200,12 +201,11 @@ func (d *Daemon) provoke(ctx context.Context, s *session) {
 	d.mu.Lock()
 	first := d.restarts == 0
 	d.mu.Unlock()
-	faulty, can := s.scheduler.(interface{ DebugFault() error })
-	if !first || !can {
+	if !first {
 		return
 	}
-	d.Log.Warn("scheduler: provoking an error, as asked")
-	if err := faulty.DebugFault(); err != nil {
+	d.Log.Warn("scheduler: provoking an error, as asked by --debug-fault")
+	if err := s.provoke(); err != nil {
 		d.Log.Error("scheduler: provoke an error", "error", err)
 	}
 }

@@ -42,16 +42,14 @@ func (d *Daemon) newSession(s Scheduler, p *plan) *session {
 	return out
 }
 
-// work follows the events until ctx ends or the scheduler closes its channel.
-// What it returns is closed when nothing works any more.
+// work follows the events until ctx ends. What it returns is closed when no
+// task is looked at any more.
 func (s *session) work(ctx context.Context) <-chan struct{} {
+	go s.tasks.collect(s.scheduler.Events())
 	done := make(chan struct{})
-	var both sync.WaitGroup
-	both.Go(func() { s.tasks.collect(ctx, s.scheduler.Events()) })
-	both.Go(func() { s.tasks.work(ctx) })
 	go func() {
-		both.Wait()
-		close(done)
+		defer close(done)
+		s.tasks.work(ctx)
 	}()
 	return done
 }
@@ -124,6 +122,17 @@ func less(a, b sched.ClassStats) sched.ClassStats {
 	}
 	a.WaitHist = waits
 	return a
+}
+
+// provoke makes the scheduler fail, when it can.
+func (s *session) provoke() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	faulty, can := s.scheduler.(interface{ DebugFault() error })
+	if s.closed || !can {
+		return errors.ErrUnsupported
+	}
+	return faulty.DebugFault()
 }
 
 // close detaches the scheduler, after which nothing reaches it.

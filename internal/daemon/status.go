@@ -51,11 +51,10 @@ func (d *Daemon) configStatus() api.Config {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return api.Config{
-		Path:     d.force.path,
-		Loaded:   d.force.loaded,
-		Rules:    len(d.force.config.Rules),
-		Refused:  append([]api.Fault{}, d.refused...),
-		Warnings: []string{},
+		Path:    d.force.path,
+		Loaded:  d.force.loaded,
+		Rules:   len(d.force.config.Rules),
+		Refused: append([]api.Fault{}, d.refused...),
 	}
 }
 
@@ -67,14 +66,14 @@ func classes(p *plan, stats []sched.ClassStats) []api.Class {
 			continue
 		}
 		c := api.Class{
-			Name:             s.class.Name,
-			Tier:             s.class.Tier.String(),
-			Weight:           s.class.Weight,
-			SliceMicros:      p.slice(s.class).Microseconds(),
-			CapPercent:       float64(s.class.Cap) / 10,
-			Rules:            s.rules,
-			ConfiguredInLine: s.line,
-			WaitHistogram:    []uint64{},
+			Name:          s.class.Name,
+			Tier:          s.class.Tier.String(),
+			Weight:        s.class.Weight,
+			SliceMicros:   p.slice(s.class).Microseconds(),
+			CapPercent:    float64(s.class.Cap) / 10,
+			Rules:         s.rules,
+			Line:          s.line,
+			WaitHistogram: []uint64{},
 		}
 		if i < len(stats) {
 			count(&c, stats[i])
@@ -94,10 +93,10 @@ func place(c api.Class, own string) int {
 	switch {
 	case c.Name == own:
 		return 1 << 30
-	case c.ConfiguredInLine == 0:
+	case c.Line == 0:
 		return -1
 	}
-	return c.ConfiguredInLine
+	return c.Line
 }
 
 func count(c *api.Class, s sched.ClassStats) {

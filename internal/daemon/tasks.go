@@ -55,19 +55,12 @@ func (t *tasks) use(rules *class.Classifier, own int) {
 	t.rules, t.own = rules, own
 }
 
-// collect notes events until the channel closes or ctx ends. It never waits
-// for anything else, so that the kernel's buffer stays empty.
-func (t *tasks) collect(ctx context.Context, events <-chan sched.Event) {
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case e, open := <-events:
-			if !open {
-				return
-			}
-			t.note(e)
-		}
+// collect notes events until the scheduler closes the channel. It never waits
+// for anything else, so that the kernel's buffer stays empty, and nobody ever
+// waits for it.
+func (t *tasks) collect(events <-chan sched.Event) {
+	for e := range events {
+		t.note(e)
 	}
 }
 

@@ -105,9 +105,9 @@ func TestReusedTID(t *testing.T) {
 		t.Errorf("class %d after %d looks", got, held)
 	}
 	tasks.hold = func(uint32) (hold, error) { return hold{}, errors.New("no such process") }
-	sets := f.sets
+	sets := f.looks()
 	tasks.lookUp(1, 1)
-	if f.sets != sets {
+	if f.looks() != sets {
 		t.Error("an ended task got a class")
 	}
 }
@@ -119,7 +119,7 @@ func TestEvents(t *testing.T) {
 		proc.task(2, 2, "/a", "y", 0)
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
-		go tasks.collect(ctx, f.events)
+		go tasks.collect(f.events)
 		go tasks.work(ctx)
 
 		f.events <- sched.Event{Kind: sched.EventExec, Task: sched.TaskID{TID: 1, Start: 55}, TGID: 1}
@@ -129,12 +129,12 @@ func TestEvents(t *testing.T) {
 		}
 
 		// A storm about one task is one look per pause.
-		sets := f.sets
+		sets := f.looks()
 		for range 1000 {
 			f.events <- sched.Event{Kind: sched.EventComm, Task: sched.TaskID{TID: 1, Start: 55}, TGID: 1}
 		}
 		time.Sleep(10 * batchPause)
-		if n := f.sets - sets; n > 10 || n == 0 {
+		if n := f.looks() - sets; n > 10 || n == 0 {
 			t.Errorf("%d looks for a storm", n)
 		}
 
@@ -145,15 +145,16 @@ func TestEvents(t *testing.T) {
 		}
 
 		// Scans don't follow each other closely, however much is lost.
-		sets = f.sets
+		sets = f.looks()
 		for range 50 {
 			f.events <- sched.Event{Kind: sched.EventLost}
 			time.Sleep(scanPause / 100)
 		}
-		if n := f.sets - sets; n > 2*2 {
+		if n := f.looks() - sets; n > 2*2 {
 			t.Errorf("%d looks at 2 tasks within half a scan pause", n)
 		}
 		cancel()
+		close(f.events)
 		synctest.Wait()
 	})
 }
