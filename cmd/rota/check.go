@@ -20,7 +20,7 @@ privileges, without changing anything.
 Exit code: 0 rota can run; 78 this kernel can't run it; 1 anything else.`,
 		Example: `  rota check
   rota check --json`,
-		Args: cobra.NoArgs,
+		Args: atMost(0),
 		RunE: func(c *cobra.Command, _ []string) error {
 			findings := sched.Check()
 			if wantJSON(c) {

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"strconv"
 
 	"github.com/spf13/cobra"
 
@@ -23,7 +24,7 @@ func classListCommand() *cobra.Command {
 		Short: "List the classes in force and what they promise",
 		Example: `  rota class list
   rota class list --json`,
-		Args: cobra.NoArgs,
+		Args: atMost(0),
 	}
 	socket := addSocket(c)
 	c.RunE = func(c *cobra.Command, _ []string) error {
@@ -40,14 +41,13 @@ func classListCommand() *cobra.Command {
 }
 
 func writeClasses(w io.Writer, classes []api.Class) error {
-	t := aligned(w)
-	fmt.Fprintln(t, "class\ttier\tweight\tslice\tcap\trules\ttasks\t")
+	rows := [][]string{{"class", "tier", "weight", "slice", "cap", "rules", "tasks"}}
 	for _, c := range classes {
 		most := "-"
 		if c.CapPercent > 0 {
 			most = fmt.Sprintf("%g%%", c.CapPercent)
 		}
-		fmt.Fprintf(t, "%s\t%s\t%d\t%s\t%s\t%d\t%d\t\n", c.Name, c.Tier, c.Weight, micros(float64(c.SliceMicros)), most, c.Rules, c.Tasks)
+		rows = append(rows, []string{safe(c.Name), safe(c.Tier), number(uint64(c.Weight)), micros(float64(c.SliceMicros)), most, strconv.Itoa(c.Rules), number(c.Tasks)})
 	}
-	return t.Flush()
+	return writeColumns(w, 2, rows)
 }

@@ -28,7 +28,7 @@ and what to do. It needs neither a daemon nor privileges.
 Exit code: 0 the file is good; 1 it is not.`,
 		Example: `  rota config check
   rota config check rota.yaml --json`,
-		Args: cobra.MaximumNArgs(1),
+		Args: atMost(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			path := defaultConfig
 			if len(args) > 0 {

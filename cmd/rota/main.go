@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/signal"
 	"runtime/debug"
+	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -58,7 +59,11 @@ func report(err error) int {
 	if err == nil {
 		return 0
 	}
-	if text := err.Error(); text != "" {
+	switch text := err.Error(); {
+	case text == "":
+	case strings.HasPrefix(text, "rota ") || strings.HasPrefix(text, "rota: "):
+		fmt.Fprintln(os.Stderr, text) // it names the command already
+	default:
 		fmt.Fprintln(os.Stderr, "rota: "+text)
 	}
 	var exit *exitError
@@ -69,7 +74,7 @@ func report(err error) int {
 }
 
 func newCommand() *cobra.Command {
-	root := &cobra.Command{
+	root := group(&cobra.Command{
 		Use:   "rota",
 		Short: "A CPU scheduler for Linux that knows what matters",
 		Long: `rota schedules the tasks of this machine: classes say what matters and how,
@@ -82,13 +87,10 @@ The daemon is started with "rota run"; the other commands ask it.`,
   rota status                       what each class got`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
-		Args:          cobra.NoArgs,
-		RunE:          func(c *cobra.Command, _ []string) error { return c.Help() },
-	}
+	}, checkCommand(), runCommand(), statusCommand(), reloadCommand(), configCommand(), classCommand(), versionCommand())
 	root.PersistentFlags().Bool("json", false, "write JSON")
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return fmt.Errorf("%s: %w; see: %s --help", c.CommandPath(), err, c.CommandPath())
 	})
-	root.AddCommand(checkCommand(), runCommand(), statusCommand(), reloadCommand(), configCommand(), classCommand(), versionCommand())
 	return root
 }

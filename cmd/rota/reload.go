@@ -16,7 +16,7 @@ func reloadCommand() *cobra.Command {
 		Long: `reload puts the file in force for running tasks, too, without detaching the
 scheduler. A file with faults is refused, and everything stays as it was.`,
 		Example: `  rota config check /etc/rota/rota.yaml && rota reload`,
-		Args:    cobra.NoArgs,
+		Args:    atMost(0),
 	}
 	socket := addSocket(c)
 	c.RunE = func(c *cobra.Command, _ []string) error {

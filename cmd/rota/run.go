@@ -41,7 +41,7 @@ with built-in defaults. --json writes the log as JSON.
 Exit code: 0 asked to stop; 78 this kernel can't run rota; 1 anything else.`,
 		Example: `  sudo rota run
   sudo rota run --config rota.yaml --socket /run/rota/test.sock`,
-		Args: cobra.NoArgs,
+		Args: atMost(0),
 	}
 	c.Flags().StringVarP(&config, "config", "c", "", "configuration file (default "+defaultConfig+")")
 	socket := addSocket(c)

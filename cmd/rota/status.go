@@ -4,7 +4,9 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -24,7 +26,7 @@ its tasks waited for a CPU: since the scheduler was attached, or with
 		Example: `  rota status
   rota status --interval 1s -v
   rota status --json`,
-		Args: cobra.NoArgs,
+		Args: atMost(0),
 	}
 	socket := addSocket(c)
 	c.Flags().BoolVarP(&verbose, "verbose", "v", false, "show each CPU and the kernel's events")
@@ -93,7 +95,7 @@ func stateWords(s api.Status) string {
 		words += " for " + seconds(s.AttachedSeconds)
 	}
 	if s.Restarts > 0 {
-		words += fmt.Sprintf(", loaded again %d times", s.Restarts)
+		words += ", loaded again " + plural(s.Restarts, "time")
 	}
 	if s.KernelState != "" {
 		words += ", sched_ext " + safe(s.KernelState)
@@ -124,35 +126,35 @@ func exitWords(e api.Exit) string {
 }
 
 func writeShares(w io.Writer, classes []api.Class) error {
-	t := aligned(w)
-	fmt.Fprintln(t, "class\ttier\ttasks\tcpu\twait p50\tp99\tmax\tpreempts\tcap hits\trescues\t")
+	rows := [][]string{{"class", "tier", "tasks", "cpu", "wait p50", "p99", "max", "preempts", "cap hits", "rescues"}}
 	for _, c := range classes {
-		fmt.Fprintf(t, "%s\t%s\t%d\t%.1f%%\t%s\t%s\t%s\t%d\t%d\t%d\t\n", c.Name, c.Tier, c.Tasks, c.SharePercent,
-			micros(c.WaitP50Micros), micros(c.WaitP99Micros), micros(c.WaitMaxMicros), c.Preempting, c.CapHits, c.Rescues)
+		rows = append(rows, []string{
+			safe(c.Name), safe(c.Tier), number(c.Tasks), fmt.Sprintf("%.1f%%", c.SharePercent),
+			micros(c.WaitP50Micros), micros(c.WaitP99Micros), micros(c.WaitMaxMicros),
+			number(c.Preempting), number(c.CapHits), number(c.Rescues),
+		})
 	}
-	return t.Flush()
+	return writeColumns(w, 2, rows)
 }
 
 func writeDetails(w io.Writer, s api.Status) error {
-	t := aligned(w)
-	fmt.Fprintln(w)
-	fmt.Fprintln(t, "cpu\tpriority\tfair\tbackground\tdirect\tpreempted\tsteals\trescues\tcap hits\t")
+	rows := [][]string{{"cpu", "priority", "fair", "background", "direct", "preempted", "steals", "rescues", "cap hits"}}
 	for _, c := range s.CPUs {
-		fmt.Fprintf(t, "%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t\n", c.CPU, c.Priority, c.Fair, c.Background, c.Direct, c.Preemptions, c.Steals, c.Rescues, c.CapHits)
+		rows = append(rows, []string{
+			strconv.Itoa(c.CPU), number(c.Priority), number(c.Fair), number(c.Background), number(c.Direct),
+			number(c.Preemptions), number(c.Steals), number(c.Rescues), number(c.CapHits),
+		})
 	}
-	if err := t.Flush(); err != nil {
+	fmt.Fprintln(w)
+	if err := writeColumns(w, 0, rows); err != nil {
 		return err
 	}
+	rows = [][]string{{"kernel event", "count"}}
+	for _, name := range slices.Sorted(maps.Keys(s.KernelEvents)) {
+		rows = append(rows, []string{safe(name), strconv.FormatInt(s.KernelEvents[name], 10)})
+	}
 	fmt.Fprintln(w)
-	var names []string
-	for name := range s.KernelEvents {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	for _, name := range names {
-		fmt.Fprintf(t, "%s\t%d\t\n", safe(name), s.KernelEvents[name])
-	}
-	return t.Flush()
+	return writeColumns(w, 1, rows)
 }
 
 // micros shows microseconds in the unit that a person would choose.

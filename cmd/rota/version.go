@@ -12,7 +12,7 @@ func versionCommand() *cobra.Command {
 		Use:     "version",
 		Short:   "Print the version",
 		Example: `  rota version --json`,
-		Args:    cobra.NoArgs,
+		Args:    atMost(0),
 		RunE: func(c *cobra.Command, _ []string) error {
 			if wantJSON(c) {
 				return writeJSON(c, map[string]string{"version": version, "go": runtime.Version(), "arch": runtime.GOARCH})
