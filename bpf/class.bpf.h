@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * class: puts one live task into a class, at the daemon's word.
+ *
+ * Problem: a PID may have been reused between the daemon's look at a task
+ * and its answer, and the answer must reach a task that runs or waits.
+ *
+ * How: a program that the daemon runs by system call. It finds the task by
+ * tid, compares the start time if the daemon knows it, writes the class into
+ * the task and marks its copies as old. A running task whose tier changes is
+ * put through the scheduler at once; a waiting one is when it next runs.
+ *
+ * Limits: one task per call.
+ */
+
+static void class_count(u32 class, s64 delta)
+{
+	struct rota_class_stats *stats = stats_class(class);
+
+	if (stats)
+		stats->tasks += delta;
+}
+
+static s32 class_set(struct task_struct *p, const struct rota_set_class *args)
+{
+	struct task_ctx *taskc;
+	u32 cpu;
+
+	if (args->start_ns && args->start_ns != p->start_boottime)
+		return -ESRCH;
+	taskc = task_try(p);
+	if (!taskc)
+		return -ESRCH;
+	if (taskc->class == args->class)
+		return 0;
+	class_count(taskc->class, -1);
+	class_count(args->class, 1);
+	taskc->class = args->class;
+	/* Only a tag: a reader sees the old class or the new one, both whole. */
+	task_outdate(taskc);
+	cpu = p->thread_info.cpu;
+	if (task_class(taskc)->tier != taskc->tier && cpu < topology.nr_cpus &&
+	    READ_ONCE(cpu_find(cpu)->curr_tid) == p->pid)
+		scx_bpf_kick_cpu(cpu, KICK_PREEMPT);
+	return 0;
+}
+
+SEC("syscall")
+int rota_set_class(struct rota_set_class *args)
+{
+	struct task_struct *p;
+
+	args->result = -EINVAL;
+	if (args->class >= knobs.nr_classes || args->class >= ROTA_MAX_CLASSES)
+		return 0;
+	args->result = -ESRCH;
+	p = bpf_task_from_pid(args->tid);
+	if (!p)
+		return 0;
+	args->result = class_set(p, args);
+	bpf_task_release(p);
+	return 0;
+}
+
+/* The daemon has changed knobs or classes: every task takes them over. */
+SEC("syscall")
+int rota_reconfigured(void *args)
+{
+	task_outdate_all();
+	return 0;
+}

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * cpu: what rota knows of one CPU, and which CPUs share a cache.
+ *
+ * Problem: a wake-up must judge what another CPU runs without locks, and a
+ * switch must find its own state without a helper call.
+ *
+ * How: one array of contexts, a cache line or more each, indexed by CPU.
+ * Everything in a context is written under the run queue lock of that CPU
+ * (the kernel holds it around every callback that concerns the CPU), except
+ * what is marked. Other CPUs read it as a hint: they may see a value that is
+ * one switch old, and every use says why that is harmless.
+ *
+ * Limits: ROTA_MAX_CPUS CPUs; the loader refuses more.
+ */
+
+/* Tasks that left a queue for another CPU; written by that other CPU. */
+struct cpu_departures {
+	u64 begun; /* atomic add; partner: queue_settle() reads done, then begun */
+	u64 w;	   /* atomic add; sum of their weights */
+	u64 wv;	   /* atomic add; sum of w * v, modulo 2^64 */
+	u64 done;  /* atomic add; partner: queue_settle() */
+} __attribute__((aligned(64)));
+
+/* The tasks of one tier that compete for one CPU. */
+struct cpu_queue {
+	struct eevdf_queue tree; /* all of them, the running one included */
+	u64 floor_vt;		 /* no queued task has an earlier deadline */
+	u64 seen_w, seen_wv;	 /* departures that are settled */
+	u32 queued;		 /* some wait: set by enqueue, cleared when found empty */
+	struct cpu_departures gone;
+};
+
+struct cpu_ctx {
+	/* What runs. */
+	u32 curr_tier; /* enum rota_tier */
+	u32 curr_tid;
+	u32 curr_class;
+	u32 curr_weight;
+	u32 llc;
+	u64 curr_at_ns;	      /* when it started, or was last charged ahead */
+	u64 curr_vt;	      /* its virtual time at curr_at_ns */
+	u64 curr_deadline_vt; /* end of its request */
+	s64 ahead_wv;	      /* its progress that is in the sum already, not yet in its v */
+	/* What waits. */
+	struct cpu_queue queues[2]; /* fair, background: see cpu_queue() */
+	u32 queued_capped;	    /* priority tasks wait here for their cap */
+	u32 local_taken;	    /* a task went to the local queue and has not run yet */
+	u32 took_head;		    /* the next to run was the head of its queue */
+	/* When to look again. */
+	u64 rescue_at_ns;
+	u64 balance_at_ns;
+	u32 rescue_pause; /* the last dispatch rescued: now the others' turn */
+	/* The cap of the priority tier, all classes together. */
+	u64 window_start_ns;
+	u64 window_used_ns;
+} __attribute__((aligned(64)));
+
+struct rota_topology topology; /* set by the loader before attaching, then constant */
+u32 llc_of[ROTA_MAX_CPUS];     /* set by the loader: the cache domain of each CPU */
+u32 llc_first[ROTA_MAX_LLCS];  /* set by the loader: index of its first CPU in llc_cpus */
+u32 llc_size[ROTA_MAX_LLCS];   /* set by the loader */
+u32 llc_cpus[ROTA_MAX_CPUS];   /* set by the loader: all CPUs, domain after domain */
+
+struct rota_knobs knobs; /* set by the daemon */
+u32 generation;		 /* counts changes of knobs, classes and weights; atomic add */
+
+struct cpu_ctx cpu_ctxs[ROTA_MAX_CPUS];
+
+/* Apart from the contexts, so that the daemon copies no more than it shows. */
+struct rota_cpu_stats cpu_stats[ROTA_MAX_CPUS];
+
+/* Index is masked, so that the verifier sees the bound; the loader refuses more CPUs. */
+static __always_inline struct cpu_ctx *cpu_find(u32 cpu)
+{
+	return &cpu_ctxs[cpu & (ROTA_MAX_CPUS - 1)];
+}
+
+static __always_inline struct rota_cpu_stats *cpu_counters(u32 cpu)
+{
+	return &cpu_stats[cpu & (ROTA_MAX_CPUS - 1)];
+}
+
+/* The queue of a tier below priority. */
+static __always_inline struct cpu_queue *cpu_queue(struct cpu_ctx *cpuc, u32 tier)
+{
+	return &cpuc->queues[tier == ROTA_BACKGROUND];
+}
+
+/* The n-th CPU of a cache domain, counted from a CPU so that searches spread. */
+static __always_inline u32 cpu_in_llc(u32 llc, u32 n)
+{
+	u32 size = llc_size[llc & (ROTA_MAX_LLCS - 1)];
+	u32 first = llc_first[llc & (ROTA_MAX_LLCS - 1)];
+
+	if (!size)
+		return 0;
+	return llc_cpus[(first + n % size) & (ROTA_MAX_CPUS - 1)];
+}

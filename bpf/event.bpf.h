@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * event: tells the daemon which tasks to classify again.
+ *
+ * Problem: rules name cgroups, programs and users, which only user space can
+ * match; but asking it must never hold up a task.
+ *
+ * How: tracepoints for exec, rename and cgroup moves put a small record into
+ * a ring buffer. A child starts in its parent's class without any event. A
+ * full ring sets a flag and the daemon looks at every task.
+ *
+ * Limits: until the daemon has answered the task runs in the class it had. A
+ * change of user without exec is not seen.
+ */
+
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 1 << 18);
+} events SEC(".maps");
+
+u64 events_lost; /* atomic add; partner: the daemon compares it with what it saw */
+
+static void event_send(u32 kind, const struct task_struct *p)
+{
+	struct rota_event *event = bpf_ringbuf_reserve(&events, sizeof(*event), 0);
+
+	if (!event) {
+		__sync_fetch_and_add(&events_lost, 1);
+		return;
+	}
+	event->kind = kind;
+	event->tid = p ? p->pid : 0;
+	event->tgid = p ? p->tgid : 0;
+	event->start_ns = p ? p->start_boottime : 0;
+	event->pad = 0;
+	bpf_ringbuf_submit(event, 0);
+}
+
+SEC("tp_btf/sched_process_exec")
+int BPF_PROG(rota_on_exec, struct task_struct *p, int old_pid, struct linux_binprm *bprm)
+{
+	if (knobs.watch)
+		event_send(ROTA_EVENT_EXEC, p);
+	return 0;
+}
+
+SEC("tp_btf/task_rename")
+int BPF_PROG(rota_on_rename, struct task_struct *p, const char *comm)
+{
+	if (knobs.watch)
+		event_send(ROTA_EVENT_COMM, p);
+	return 0;
+}

@@ -1,0 +1,331 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The part of the kernel that rota touches: the fields it reads, the kfuncs
+ * it calls, and the tests that tell kernels apart. Structs hold only what is
+ * used; offsets, sizes and enum values come from the running kernel by CO-RE,
+ * because they move between releases (6.19 renumbered the enqueue flags, 7.2
+ * reordered the ops). Nothing here decides anything.
+ */
+#ifndef ROTA_KERNEL_H
+#define ROTA_KERNEL_H
+
+#include <linux/bpf.h>
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_tracing.h>
+
+typedef __u8 u8;
+typedef __u16 u16;
+typedef __u32 u32;
+typedef __u64 u64;
+typedef __s32 s32;
+typedef __s64 s64;
+typedef _Bool bool;
+#define true 1
+#define false 0
+#define NULL ((void *)0)
+
+#ifndef bpf_ksym_exists
+#define bpf_ksym_exists(sym) (!!(sym))
+#endif
+#ifndef __ksym
+#define __ksym __attribute__((section(".ksyms")))
+#endif
+#ifndef __weak
+#define __weak __attribute__((weak))
+#endif
+
+#define CORE __attribute__((preserve_access_index))
+#define READ_ONCE(x) (*(volatile typeof(x) *)&(x))
+#define WRITE_ONCE(x, v) ((*(volatile typeof(x) *)&(x)) = (v))
+#define likely(x) __builtin_expect(!!(x), 1)
+#define unlikely(x) __builtin_expect(!!(x), 0)
+
+/* Since 6.2; the headers of older distributions do not have it. */
+#define BPF_MAP_TYPE_CGRP_STORAGE 32
+
+#define EINVAL 22
+#define ESRCH 3
+#define ENOMEM 12
+
+#define PF_EXITING 0x00000004
+#define PF_KTHREAD 0x00200000
+#define SCHED_IDLE 5
+#define MAX_RT_PRIO 100
+
+/* --- fields --------------------------------------------------------------- */
+
+struct cpumask {
+	unsigned long bits[1];
+} CORE;
+
+struct thread_info {
+	u32 cpu;
+} CORE;
+
+struct sched_entity {
+	u64 sum_exec_runtime;
+} CORE;
+
+struct sched_ext_entity {
+	u32 flags;
+	u64 slice;
+	u64 dsq_vtime;
+} CORE;
+
+struct task_struct {
+	struct thread_info thread_info;
+	unsigned int flags;
+	int static_prio;
+	struct sched_entity se;
+	struct sched_ext_entity scx;
+	unsigned int policy;
+	int nr_cpus_allowed;
+	const struct cpumask *cpus_ptr;
+	unsigned short migration_disabled;
+	int pid;
+	int tgid;
+	u64 start_boottime;
+	char comm[16];
+} CORE;
+
+struct cgroup {
+	int level;
+} CORE;
+
+struct scx_init_task_args {
+	bool fork;
+	struct cgroup *cgroup;
+} CORE;
+
+struct scx_exit_task_args {
+	bool cancelled;
+} CORE;
+
+struct scx_cgroup_init_args {
+	u32 weight;
+} CORE;
+
+struct scx_dump_ctx {
+	u64 at_ns;
+} CORE;
+
+enum scx_exit_kind {
+	SCX_EXIT_NONE = 0,
+};
+
+struct scx_exit_info {
+	enum scx_exit_kind kind;
+	s64 exit_code;
+	const char *reason;
+	char *msg;
+	char *dump;
+} CORE;
+
+struct linux_binprm;
+
+/* Only the callbacks that rota has: the loader places members by name. */
+struct sched_ext_ops {
+	s32 (*select_cpu)(struct task_struct *p, s32 prev_cpu, u64 wake_flags);
+	void (*enqueue)(struct task_struct *p, u64 enq_flags);
+	void (*dispatch)(s32 cpu, struct task_struct *prev);
+	void (*running)(struct task_struct *p);
+	void (*stopping)(struct task_struct *p, bool runnable);
+	void (*quiescent)(struct task_struct *p, u64 deq_flags);
+	bool (*yield)(struct task_struct *from, struct task_struct *to);
+	void (*set_weight)(struct task_struct *p, u32 weight);
+	s32 (*init_task)(struct task_struct *p, struct scx_init_task_args *args);
+	void (*exit_task)(struct task_struct *p, struct scx_exit_task_args *args);
+	void (*enable)(struct task_struct *p);
+	void (*dump)(struct scx_dump_ctx *ctx);
+	void (*dump_cpu)(struct scx_dump_ctx *ctx, s32 cpu, bool idle);
+	void (*dump_task)(struct scx_dump_ctx *ctx, struct task_struct *p);
+	s32 (*cgroup_init)(struct cgroup *cgrp, struct scx_cgroup_init_args *args);
+	void (*cgroup_move)(struct task_struct *p, struct cgroup *from, struct cgroup *to);
+	void (*cgroup_set_weight)(struct cgroup *cgrp, u32 weight);
+	void (*cpu_online)(s32 cpu);
+	void (*cpu_offline)(s32 cpu);
+	s32 (*init)(void);
+	void (*exit)(struct scx_exit_info *info);
+	u64 flags;
+	u32 timeout_ms;
+	char name[128];
+};
+
+/* --- enums: the values are the kernel's, taken at load --------------------- */
+
+enum scx_enq_flags {
+	SCX_ENQ_WAKEUP = 1LLU,
+	SCX_ENQ_CPU_SELECTED = 1LLU << 10,
+	SCX_ENQ_PREEMPT = 1LLU << 32,
+};
+enum scx_dsq_id_flags {
+	SCX_DSQ_LOCAL = 1LLU << 63 | 2,
+	SCX_DSQ_LOCAL_ON = 1LLU << 63 | 1LLU << 62,
+};
+enum scx_kick_flags {
+	SCX_KICK_IDLE = 1LLU,
+	SCX_KICK_PREEMPT = 2LLU,
+};
+enum scx_wake_flags {
+	SCX_WAKE_FORK = 4,
+	SCX_WAKE_TTWU = 8,
+	SCX_WAKE_SYNC = 16,
+};
+enum scx_ent_flags {
+	SCX_TASK_QUEUED = 1,
+};
+enum scx_ops_flags {
+	SCX_OPS_ENQ_EXITING = 1LLU << 2,
+	SCX_OPS_ENQ_MIGRATION_DISABLED = 1LLU << 4,
+	SCX_OPS_ALLOW_QUEUED_WAKEUP = 1LLU << 5,
+};
+enum {
+	SCX_DSQ_ITER_REV = 1U << 16,
+};
+
+#define KERNEL_ENUM(type, name) bpf_core_enum_value(enum type, name)
+#define ENQ_WAKEUP KERNEL_ENUM(scx_enq_flags, SCX_ENQ_WAKEUP)
+#define ENQ_PREEMPT KERNEL_ENUM(scx_enq_flags, SCX_ENQ_PREEMPT)
+#define DSQ_LOCAL KERNEL_ENUM(scx_dsq_id_flags, SCX_DSQ_LOCAL)
+#define DSQ_LOCAL_ON KERNEL_ENUM(scx_dsq_id_flags, SCX_DSQ_LOCAL_ON)
+#define KICK_IDLE KERNEL_ENUM(scx_kick_flags, SCX_KICK_IDLE)
+#define KICK_PREEMPT KERNEL_ENUM(scx_kick_flags, SCX_KICK_PREEMPT)
+#define WAKE_FORK KERNEL_ENUM(scx_wake_flags, SCX_WAKE_FORK)
+#define WAKE_SYNC KERNEL_ENUM(scx_wake_flags, SCX_WAKE_SYNC)
+#define TASK_QUEUED KERNEL_ENUM(scx_ent_flags, SCX_TASK_QUEUED)
+
+/* --- kfuncs ----------------------------------------------------------------- */
+
+struct bpf_iter_scx_dsq {
+	u64 __opaque[6];
+} __attribute__((aligned(8)));
+
+s32 scx_bpf_create_dsq(u64 dsq_id, s32 node) __ksym;
+s32 scx_bpf_select_cpu_dfl(struct task_struct *p, s32 prev_cpu, u64 wake_flags,
+			   bool *is_idle) __ksym;
+s32 scx_bpf_pick_idle_cpu(const struct cpumask *allowed, u64 flags) __ksym;
+void scx_bpf_kick_cpu(s32 cpu, u64 flags) __ksym;
+s32 scx_bpf_dsq_nr_queued(u64 dsq_id) __ksym;
+int bpf_iter_scx_dsq_new(struct bpf_iter_scx_dsq *it, u64 dsq_id, u64 flags) __ksym __weak;
+struct task_struct *bpf_iter_scx_dsq_next(struct bpf_iter_scx_dsq *it) __ksym __weak;
+void bpf_iter_scx_dsq_destroy(struct bpf_iter_scx_dsq *it) __ksym __weak;
+struct bpf_iter_num {
+	u64 __opaque[1];
+} __attribute__((aligned(8)));
+int bpf_iter_num_new(struct bpf_iter_num *it, int start, int end) __ksym;
+int *bpf_iter_num_next(struct bpf_iter_num *it) __ksym;
+void bpf_iter_num_destroy(struct bpf_iter_num *it) __ksym;
+void scx_bpf_error_bstr(char *fmt, unsigned long long *data, u32 data__sz) __ksym;
+void scx_bpf_dump_bstr(char *fmt, unsigned long long *data, u32 data__sz) __ksym;
+struct cgroup *scx_bpf_task_cgroup(struct task_struct *p) __ksym __weak;
+struct cgroup *bpf_cgroup_ancestor(struct cgroup *cgrp, int level) __ksym;
+void bpf_cgroup_release(struct cgroup *cgrp) __ksym;
+struct task_struct *bpf_task_from_pid(s32 pid) __ksym;
+void bpf_task_release(struct task_struct *p) __ksym;
+bool bpf_cpumask_test_cpu(u32 cpu, const struct cpumask *mask) __ksym;
+
+/* 6.13 renamed these; 6.17 dropped the old names. */
+void scx_bpf_dsq_insert(struct task_struct *p, u64 dsq, u64 slice, u64 flags) __ksym __weak;
+void scx_bpf_dispatch(struct task_struct *p, u64 dsq, u64 slice, u64 flags) __ksym __weak;
+void scx_bpf_dsq_insert_vtime(struct task_struct *p, u64 dsq, u64 slice, u64 vtime,
+			      u64 flags) __ksym __weak;
+void scx_bpf_dispatch_vtime(struct task_struct *p, u64 dsq, u64 slice, u64 vtime,
+			    u64 flags) __ksym __weak;
+bool scx_bpf_dsq_move_to_local(u64 dsq_id) __ksym __weak;
+bool scx_bpf_consume(u64 dsq_id) __ksym __weak;
+bool scx_bpf_dsq_move(struct bpf_iter_scx_dsq *it, struct task_struct *p, u64 dsq,
+		      u64 flags) __ksym __weak;
+bool scx_bpf_dispatch_from_dsq(struct bpf_iter_scx_dsq *it, struct task_struct *p, u64 dsq,
+			       u64 flags) __ksym __weak;
+/* Since 6.14: a clock that the run queue has read already. */
+u64 scx_bpf_now(void) __ksym __weak;
+/* Since 6.19, when direct writes to the slice became deprecated. */
+bool scx_bpf_task_set_slice(struct task_struct *p, u64 slice) __ksym __weak;
+
+/*
+ * for (i = from; i < to; i++), counted by the kernel: the verifier then looks
+ * at the body once and not once per turn, which keeps loading quick.
+ */
+#define kernel_for(i, from, to)                                                          \
+	for (struct bpf_iter_num ___it __attribute__((cleanup(bpf_iter_num_destroy))),   \
+	     *___once __attribute__((unused)) =                                          \
+		     (bpf_iter_num_new(&___it, (from), (to)), (void *)0);                \
+	     ({                                                                          \
+		     int *___n = bpf_iter_num_next(&___it);                              \
+		     (i) = ___n ? *___n : 0;                                             \
+		     ___n;                                                               \
+	     });)
+
+static __always_inline void kernel_insert(struct task_struct *p, u64 dsq, u64 slice, u64 flags)
+{
+	if (bpf_ksym_exists(scx_bpf_dsq_insert))
+		scx_bpf_dsq_insert(p, dsq, slice, flags);
+	else
+		scx_bpf_dispatch(p, dsq, slice, flags);
+}
+
+static __always_inline void kernel_insert_vtime(struct task_struct *p, u64 dsq, u64 slice,
+						u64 vtime, u64 flags)
+{
+	if (bpf_ksym_exists(scx_bpf_dsq_insert_vtime))
+		scx_bpf_dsq_insert_vtime(p, dsq, slice, vtime, flags);
+	else
+		scx_bpf_dispatch_vtime(p, dsq, slice, vtime, flags);
+}
+
+static __always_inline bool kernel_move_to_local(u64 dsq)
+{
+	if (bpf_ksym_exists(scx_bpf_dsq_move_to_local))
+		return scx_bpf_dsq_move_to_local(dsq);
+	return scx_bpf_consume(dsq);
+}
+
+static __always_inline bool kernel_move(struct bpf_iter_scx_dsq *it, struct task_struct *p,
+					u64 dsq, u64 flags)
+{
+	if (bpf_ksym_exists(scx_bpf_dsq_move))
+		return scx_bpf_dsq_move(it, p, dsq, flags);
+	return scx_bpf_dispatch_from_dsq(it, p, dsq, flags);
+}
+
+static __always_inline u64 kernel_now(void)
+{
+	if (bpf_ksym_exists(scx_bpf_now))
+		return scx_bpf_now();
+	return bpf_ktime_get_ns();
+}
+
+static __always_inline void kernel_set_slice(struct task_struct *p, u64 slice)
+{
+	if (bpf_ksym_exists(scx_bpf_task_set_slice))
+		scx_bpf_task_set_slice(p, slice);
+	else
+		p->scx.slice = slice;
+}
+
+/*
+ * The prologue of a BPF program may have disabled migration of the current
+ * task itself, so 1 says nothing about the current task.
+ */
+static __always_inline bool kernel_migration_disabled(const struct task_struct *p)
+{
+	if (p->migration_disabled == 1)
+		return bpf_get_current_task_btf() != p;
+	return p->migration_disabled;
+}
+
+#define kernel_bstr(call, fmt, args...)                                                  \
+	({                                                                               \
+		static char ___fmt[] = fmt;                                              \
+		unsigned long long ___param[___bpf_narg(args)] = {};                     \
+		_Pragma("GCC diagnostic push")                                           \
+			_Pragma("GCC diagnostic ignored \"-Wint-conversion\"")           \
+				___bpf_fill(___param, args);                             \
+		_Pragma("GCC diagnostic pop") call(___fmt, ___param, sizeof(___param));   \
+	})
+/* Ends the scheduler; the text reaches the user: name the object. */
+#define scx_bpf_error(fmt, args...) kernel_bstr(scx_bpf_error_bstr, fmt, ##args)
+#define scx_bpf_dump(fmt, args...) kernel_bstr(scx_bpf_dump_bstr, fmt, ##args)
+
+#endif

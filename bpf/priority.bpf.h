@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * priority: the tier that runs first, inside its cap.
+ *
+ * Problem: what matters must have a CPU at once, but a class that runs away
+ * must not take the machine with it.
+ *
+ * How: a waking priority task takes an idle CPU, else the CPU of the least
+ * important running task, which it preempts; when all CPUs of its cache
+ * domain run priority tasks it waits in the domain's queue, ordered by
+ * deadline (virtual time by weight, as in the fair tier, but with one floor
+ * for the domain in place of a mean). Each CPU counts the tier's time per
+ * window of 100 ms, of each class and of all; who is over waits in the
+ * CPU's capped queue until the window ends or nobody else wants the CPU.
+ *
+ * Limits: the cap is per CPU and window, not exact below one slice. The
+ * floor is written by several CPUs without a lock: a lost update leaves it
+ * one request behind, which the next switch repairs.
+ */
+
+#define PRIORITY_WINDOW_NS 100000000ULL
+#define PRIORITY_SCAN_CPUS 64	     /* CPUs of a domain that a wake-up looks at */
+#define PRIORITY_RECENT_NS 200000000ULL
+
+struct llc_ctx {
+	u64 floor_vt;	   /* v of the furthest priority task that ran; see Limits */
+	u64 recent_ns;	   /* the queue may hold tasks until this long after */
+} __attribute__((aligned(64)));
+
+struct llc_ctx llc_ctxs[ROTA_MAX_LLCS];
+u64 priority_cap_ns; /* of all classes together per window; set by the daemon */
+
+static __always_inline struct llc_ctx *llc_find(u32 llc)
+{
+	return &llc_ctxs[llc & (ROTA_MAX_LLCS - 1)];
+}
+
+/* Gives the task its place among its like: not further back than one request. */
+static void priority_place(struct task_ctx *taskc, struct llc_ctx *llcc)
+{
+	u64 request_vt = task_request_vt(taskc);
+	u64 floor_vt = READ_ONCE(llcc->floor_vt) - request_vt;
+
+	if (eevdf_before(taskc->vt, floor_vt))
+		taskc->vt = floor_vt;
+	taskc->deadline_vt = taskc->vt + request_vt;
+}
+
+/* Opens a new window when the last one has ended. */
+static __always_inline u64 priority_used(u64 *start_ns, u64 *used_ns, u64 now_ns)
+{
+	if (now_ns - *start_ns >= PRIORITY_WINDOW_NS) {
+		*start_ns = now_ns;
+		*used_ns = 0;
+	}
+	return *used_ns;
+}
+
+/* Has the whole tier used up its part of this CPU? */
+static __always_inline bool priority_tier_over(struct cpu_ctx *cpuc, u64 now_ns)
+{
+	return priority_used(&cpuc->window_start_ns, &cpuc->window_used_ns, now_ns) >=
+	       priority_cap_ns;
+}
+
+/* Has this class, or the whole tier? */
+static bool priority_over(const struct task_ctx *taskc, struct cpu_ctx *cpuc, u32 cpu, u64 now_ns)
+{
+	struct rota_class_stats *stats = stats_class_on(taskc->class, cpu);
+
+	if (priority_tier_over(cpuc, now_ns))
+		return true;
+	return stats && priority_used(&stats->window_start_ns, &stats->window_used_ns, now_ns) >=
+				task_class(taskc)->cap_ns;
+}
+
+/* Counts CPU time against the windows of this CPU. */
+static void priority_charge(const struct task_ctx *taskc, struct cpu_ctx *cpuc, u32 cpu,
+			    u64 delta_ns)
+{
+	struct rota_class_stats *stats = stats_class_on(taskc->class, cpu);
+
+	cpuc->window_used_ns += delta_ns;
+	if (stats)
+		stats->window_used_ns += delta_ns;
+}
+
+/* Do others wait for this CPU, so that the cap counts? */
+static __always_inline bool priority_others_wait(const struct cpu_ctx *cpuc)
+{
+	return cpuc->queues[0].queued || cpuc->queues[1].queued;
+}
+
+static __always_inline bool priority_may_take(u32 tier)
+{
+	return tier == ROTA_FAIR || tier == ROTA_BACKGROUND;
+}
+
+/*
+ * The CPU whose running task matters least: prev when that is not priority,
+ * else the lowest tier in the cache domain. -1: all run priority tasks.
+ * The tiers are hints: a CPU that has switched meanwhile is seen as busy by
+ * priority_enqueue, which then queues the task.
+ */
+static s32 priority_victim(struct task_struct *p, s32 prev_cpu)
+{
+	struct cpu_ctx *prevc = cpu_find(prev_cpu);
+	u32 llc = prevc->llc, size = llc_size[llc & (ROTA_MAX_LLCS - 1)];
+	u32 lowest = ROTA_PRIORITY;
+	s32 victim = -1;
+	u32 n;
+
+	if (priority_may_take(READ_ONCE(prevc->curr_tier)) &&
+	    bpf_cpumask_test_cpu(prev_cpu, p->cpus_ptr)) {
+		victim = prev_cpu;
+		lowest = prevc->curr_tier;
+	}
+	if (victim >= 0 && lowest == ROTA_BACKGROUND)
+		return victim;
+	kernel_for (n, 0, size < PRIORITY_SCAN_CPUS ? size : PRIORITY_SCAN_CPUS) {
+		u32 cpu = cpu_in_llc(llc, prev_cpu + n);
+		u32 tier = READ_ONCE(cpu_find(cpu)->curr_tier);
+
+		if (!priority_may_take(tier) || tier <= lowest)
+			continue;
+		if (!bpf_cpumask_test_cpu(cpu, p->cpus_ptr))
+			continue;
+		victim = cpu;
+		lowest = tier;
+	}
+	return victim;
+}
+
+/* Puts the task where the CPUs of its cache domain find it. */
+static void priority_queue(struct task_struct *p, struct task_ctx *taskc, struct cpu_ctx *cpuc,
+			   u32 cpu, u64 enq_flags, u64 now_ns)
+{
+	struct llc_ctx *llcc = llc_find(cpuc->llc);
+	s32 victim;
+
+	WRITE_ONCE(llcc->recent_ns, now_ns);
+	kernel_insert_vtime(p, QUEUE_PRIORITY(cpuc->llc), taskc->slice_ns, taskc->deadline_vt,
+			    enq_flags);
+	if (cpuc->curr_tier == ROTA_PRIORITY &&
+	    eevdf_before(taskc->deadline_vt, cpuc->curr_deadline_vt) &&
+	    eevdf_before(taskc->vt, cpuc->curr_vt)) {
+		scx_bpf_kick_cpu(cpu, KICK_PREEMPT);
+		return;
+	}
+	victim = scx_bpf_pick_idle_cpu(p->cpus_ptr, 0);
+	if (victim >= 0) {
+		scx_bpf_kick_cpu(victim, KICK_IDLE);
+		return;
+	}
+	victim = priority_victim(p, cpu);
+	if (victim >= 0)
+		scx_bpf_kick_cpu(victim, KICK_PREEMPT);
+}
+
+/* A priority task is ready on this CPU. */
+static void priority_enqueue(struct task_struct *p, struct task_ctx *taskc, struct cpu_ctx *cpuc,
+			     u32 cpu, u64 enq_flags, u64 now_ns)
+{
+	struct rota_class_stats *stats;
+
+	priority_place(taskc, llc_find(cpuc->llc));
+	if (priority_over(taskc, cpuc, cpu, now_ns)) {
+		cpuc->queued_capped = 1;
+		cpu_counters(cpu)->cap_hits++;
+		stats = stats_class(taskc->class);
+		if (stats)
+			stats->cap_hits++;
+		kernel_insert_vtime(p, QUEUE_CAPPED(cpu), taskc->slice_ns, taskc->deadline_vt,
+				    enq_flags);
+		return;
+	}
+	if (!priority_may_take(cpuc->curr_tier)) {
+		priority_queue(p, taskc, cpuc, cpu, enq_flags, now_ns);
+		return;
+	}
+	stats = stats_class(taskc->class);
+	if (stats)
+		stats->preempting++;
+	cpu_counters(cpu)->preemptions++;
+	/* Claimed: the next wake-up must look for another CPU. */
+	cpuc->curr_tier = ROTA_PRIORITY;
+	kernel_insert(p, DSQ_LOCAL, taskc->slice_ns, enq_flags | ENQ_PREEMPT);
+}
+
+/* A priority task starts to run: nobody of its like is placed far behind it. */
+static __always_inline void priority_running(const struct task_ctx *taskc,
+					     const struct cpu_ctx *cpuc)
+{
+	struct llc_ctx *llcc = llc_find(cpuc->llc);
+
+	if (eevdf_before(READ_ONCE(llcc->floor_vt), taskc->vt))
+		WRITE_ONCE(llcc->floor_vt, taskc->vt);
+}
+
+/* May the priority task that ran have another slice? */
+static bool priority_may_go_on(const struct task_ctx *prevc, struct cpu_ctx *cpuc, u32 cpu,
+			       u64 now_ns)
+{
+	return !priority_others_wait(cpuc) || !priority_over(prevc, cpuc, cpu, now_ns);
+}
+
+/* The capped tasks of this CPU run again: a new window, or nobody else waits. */
+static bool priority_dispatch_capped(struct cpu_ctx *cpuc, u32 cpu)
+{
+	if (!cpuc->queued_capped)
+		return false;
+	if (kernel_move_to_local(QUEUE_CAPPED(cpu)))
+		return true;
+	cpuc->queued_capped = scx_bpf_dsq_nr_queued(QUEUE_CAPPED(cpu)) > 0;
+	return false;
+}
+
+/* Finds a priority task for this CPU; prev as in queue_dispatch. */
+static bool priority_dispatch(struct cpu_ctx *cpuc, u32 cpu, struct task_struct *prev,
+			      struct task_ctx *prevc, u64 now_ns)
+{
+	struct llc_ctx *llcc = llc_find(cpuc->llc);
+	u64 head_vt;
+
+	if (priority_others_wait(cpuc) && priority_tier_over(cpuc, now_ns))
+		return false;
+	if (cpuc->queued_capped && priority_dispatch_capped(cpuc, cpu))
+		return true;
+	if (now_ns - READ_ONCE(llcc->recent_ns) > PRIORITY_RECENT_NS)
+		return false;
+	if (prev && prevc->tier == ROTA_PRIORITY &&
+	    (!queue_head(QUEUE_PRIORITY(cpuc->llc), &head_vt) ||
+	     !eevdf_before(head_vt, prevc->deadline_vt)))
+		return false;
+	if (!kernel_move_to_local(QUEUE_PRIORITY(cpuc->llc)))
+		return false;
+	WRITE_ONCE(llcc->recent_ns, now_ns);
+	return true;
+}

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * rescue: nobody starves (guarantee G1).
+ *
+ * Problem: a nice 19 task under nice -20 hogs, a background task under fair
+ * ones and a fair task under priority hogs would wait for seconds.
+ *
+ * How: four times per starvation bound each CPU looks through its queues
+ * for tasks that have waited half the bound, and runs the first it finds
+ * next, whatever else waits. While there are more, every other dispatch
+ * serves one of them.
+ *
+ * Limits: with so many starved tasks on a CPU that one turn for each takes
+ * longer than half the bound, the bound cannot hold; turns are then as short
+ * as the tick allows.
+ */
+
+
+/* Moves the first task that has waited too long to this CPU's local queue. */
+static bool rescue_from(u64 dsq, u32 cpu, u64 now_ns)
+{
+	struct bpf_iter_scx_dsq it;
+	struct task_struct *p;
+	bool moved = false;
+
+	if (bpf_iter_scx_dsq_new(&it, dsq, 0))
+		goto out;
+	while ((p = bpf_iter_scx_dsq_next(&it))) {
+		struct task_ctx *taskc = task_try(p);
+
+		if (!taskc || now_ns - taskc->ready_at_ns < knobs.starvation_ns / 2)
+			continue;
+		if (!kernel_move(&it, p, DSQ_LOCAL, 0))
+			continue;
+		taskc->rescued = 1;
+		moved = true;
+		break;
+	}
+out:
+	bpf_iter_scx_dsq_destroy(&it);
+	if (moved)
+		cpu_counters(cpu)->rescues++;
+	return moved;
+}
+
+/* Runs a starved task next, if there is one and it is time to look. */
+static bool rescue(struct cpu_ctx *cpuc, u32 cpu, u64 now_ns)
+{
+	if (eevdf_before(now_ns, cpuc->rescue_at_ns))
+		return false;
+	if (cpuc->rescue_pause) {
+		cpuc->rescue_pause = 0;
+		return false;
+	}
+	if ((cpuc->queues[0].queued && rescue_from(QUEUE_FAIR(cpu), cpu, now_ns)) ||
+	    (cpuc->queues[1].queued && rescue_from(QUEUE_BACKGROUND(cpu), cpu, now_ns)) ||
+	    (cpuc->queued_capped && rescue_from(QUEUE_CAPPED(cpu), cpu, now_ns)) ||
+	    rescue_from(QUEUE_PRIORITY(cpuc->llc), cpu, now_ns)) {
+		cpuc->rescue_pause = 1;
+		return true;
+	}
+	cpuc->rescue_at_ns = now_ns + knobs.starvation_ns / 4;
+	return false;
+}

@@ -1,0 +1,439 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * rota: a CPU scheduler that knows what matters.
+ *
+ * Life of a task
+ *   init_task    gets its context, in its parent's class (task).
+ *   select_cpu   takes an idle CPU and is done; else a priority task takes the
+ *                CPU of the least important one that runs (place, priority).
+ *   enqueue      waits by tier: priority in the queue of its cache domain,
+ *                fair and background in queues of its CPU (queue); or preempts.
+ *   dispatch     a CPU looks for work: a starved task, priority inside its
+ *                cap, fair, what ran before, other CPUs' tasks, background.
+ *   running      its wait is counted; if it came from another CPU it competes
+ *                here from now on.
+ *   stopping     is charged: virtual time by weight, time against the cap.
+ *   quiescent    sleeps: leaves its queue and takes its lag along.
+ *
+ * Ideas
+ *   - Three tiers. A higher tier runs first; caps and the starvation bound
+ *     keep that from hurting.
+ *   - Below priority, EEVDF: weights give shares, lag survives sleep.
+ *   - State per CPU and per cache domain only. A switch takes no lock of ours,
+ *     no shared atomic, no allocation.
+ *   - Which rule matches a task is decided in user space, once per exec or
+ *     rename, never while a task waits. If the daemon is slow the task runs
+ *     in the class it had.
+ *
+ * What happens on failure
+ *   If the daemon dies its link closes and the kernel's own scheduler has
+ *   every task at once. If a callback finds what must not be, it ends the
+ *   scheduler with an error that names the object; the kernel writes a dump.
+ *   If a task waits too long after all, the kernel's watchdog does the same.
+ *
+ * What it does not do
+ *   It does not run real-time or deadline tasks, which the kernel runs first.
+ *   It does not limit cgroups (cpu.max). It does not choose frequencies.
+ *
+ * The parts, each using only parts above it:
+ */
+#include "kernel.h"
+#include "rota.h"
+#include "eevdf.h"
+#include "cpu.bpf.h"
+#include "stats.bpf.h"
+#include "task.bpf.h"
+#include "queue.bpf.h"
+#include "priority.bpf.h"
+#include "place.bpf.h"
+#include "rescue.bpf.h"
+#include "event.bpf.h"
+#include "class.bpf.h"
+#include "dump.bpf.h"
+
+char _license[] SEC("license") = "GPL";
+
+#define ROTA_OP(name, args...) BPF_PROG(rota_##name, ##args)
+
+SEC("struct_ops/rota_select_cpu")
+s32 ROTA_OP(select_cpu, struct task_struct *p, s32 prev_cpu, u64 wake_flags)
+{
+	struct task_ctx *taskc = task_find(p);
+	bool idle = false;
+	s32 cpu;
+
+	if (!taskc)
+		return prev_cpu;
+	if (task_stale(taskc) && taskc->joined < 0)
+		task_refresh(p, taskc);
+	cpu = scx_bpf_select_cpu_dfl(p, prev_cpu, wake_flags, &idle);
+	if (idle) {
+		taskc->ready_at_ns = kernel_now();
+		cpu_counters(cpu)->direct++;
+		kernel_insert(p, DSQ_LOCAL, taskc->slice_ns, 0);
+		return cpu;
+	}
+	if (taskc->tier == ROTA_PRIORITY) {
+		cpu = priority_victim(p, prev_cpu);
+		return cpu >= 0 ? cpu : prev_cpu;
+	}
+	return wake_flags & WAKE_FORK ? place_fork(p, prev_cpu) : prev_cpu;
+}
+
+SEC("struct_ops/rota_enqueue")
+void ROTA_OP(enqueue, struct task_struct *p, u64 enq_flags)
+{
+	u32 cpu = p->thread_info.cpu;
+	struct cpu_ctx *cpuc = cpu_find(cpu);
+	struct task_ctx *taskc = task_find(p);
+	u64 now_ns = kernel_now();
+
+	if (!taskc)
+		return;
+	if (!taskc->ready_at_ns)
+		taskc->ready_at_ns = now_ns;
+	if (task_stale(taskc)) {
+		if (taskc->joined >= 0)
+			queue_leave(taskc, cpu);
+		task_refresh(p, taskc);
+	}
+	if (taskc->tier == ROTA_PRIORITY) {
+		priority_enqueue(p, taskc, cpuc, cpu, enq_flags, now_ns);
+		return;
+	}
+	queue_enqueue(p, taskc, cpuc, cpu, enq_flags, now_ns);
+	if (!(enq_flags & ENQ_WAKEUP))
+		place_kick_idle(p);
+}
+
+/* Charges what runs, wherever its time counts. */
+static void charge(struct task_struct *p, struct task_ctx *taskc, struct cpu_ctx *cpuc, u32 cpu)
+{
+	u64 delta_ns = queue_charge(p, taskc, cpuc);
+	struct rota_class_stats *stats = stats_class(taskc->class);
+
+	if (stats)
+		stats->runtime_ns += delta_ns;
+	if (taskc->tier == ROTA_PRIORITY)
+		priority_charge(taskc, cpuc, cpu, delta_ns);
+}
+
+/* Notes for others what runs here from now on. */
+static void note_running(struct task_struct *p, struct task_ctx *taskc, struct cpu_ctx *cpuc,
+			 u64 now_ns)
+{
+	cpuc->curr_tid = p->pid;
+	cpuc->curr_class = taskc->class;
+	cpuc->curr_weight = taskc->weight;
+	cpuc->curr_at_ns = now_ns;
+	cpuc->curr_vt = taskc->vt;
+	cpuc->curr_deadline_vt = taskc->deadline_vt;
+	cpuc->curr_tier = taskc->tier;
+}
+
+/* The task that ran may go on: another slice for it. */
+static void keep(struct task_struct *prev, struct task_ctx *prevc, struct cpu_ctx *cpuc,
+		 u64 now_ns)
+{
+	note_running(prev, prevc, cpuc, now_ns);
+	kernel_set_slice(prev, prevc->slice_ns);
+}
+
+SEC("struct_ops/rota_dispatch")
+void ROTA_OP(dispatch, s32 cpu, struct task_struct *prev)
+{
+	struct cpu_ctx *cpuc = cpu_find(cpu);
+	struct task_ctx *prevc = NULL;
+	u64 now_ns = kernel_now();
+
+	if (prev && !(prev->scx.flags & TASK_QUEUED))
+		prev = NULL;
+	if (prev)
+		prevc = task_try(prev);
+	if (prevc)
+		charge(prev, prevc, cpuc, cpu);
+	else
+		prev = NULL;
+
+	if (rescue(cpuc, cpu, now_ns) || priority_dispatch(cpuc, cpu, prev, prevc, now_ns))
+		return;
+	if (prev && prevc->tier == ROTA_PRIORITY && priority_may_go_on(prevc, cpuc, cpu, now_ns)) {
+		keep(prev, prevc, cpuc, now_ns);
+		return;
+	}
+	if (place_balance(cpuc, cpu, now_ns) ||
+	    queue_dispatch(ROTA_FAIR, cpuc, cpu, prev, prevc))
+		return;
+	if (prev && prevc->tier == ROTA_FAIR) {
+		keep(prev, prevc, cpuc, now_ns);
+		return;
+	}
+	if (place_steal(cpuc, cpu, ROTA_FAIR) || priority_dispatch_capped(cpuc, cpu) ||
+	    queue_dispatch(ROTA_BACKGROUND, cpuc, cpu, prev, prevc))
+		return;
+	if (prev)
+		keep(prev, prevc, cpuc, now_ns);
+	else
+		place_steal(cpuc, cpu, ROTA_BACKGROUND);
+}
+
+SEC("struct_ops/rota_running")
+void ROTA_OP(running, struct task_struct *p)
+{
+	u32 cpu = p->thread_info.cpu;
+	struct cpu_ctx *cpuc = cpu_find(cpu);
+	struct task_ctx *taskc = task_find(p);
+	struct rota_class_stats *stats;
+	u64 now_ns = kernel_now();
+
+	if (!taskc)
+		return;
+	if (taskc->tier == ROTA_PRIORITY) {
+		priority_running(taskc, cpuc);
+	} else if (taskc->joined != cpu) {
+		if (taskc->joined >= 0)
+			queue_leave(taskc, cpu);
+		queue_join(taskc, cpuc, cpu, now_ns);
+	}
+	if (cpuc->took_head) {
+		cpuc->took_head = 0;
+		cpu_queue(cpuc, taskc->tier)->floor_vt = taskc->deadline_vt;
+	}
+	cpuc->local_taken = 0;
+	note_running(p, taskc, cpuc, now_ns);
+	cpu_counters(cpu)->dispatches[taskc->tier < ROTA_NONE ? taskc->tier : ROTA_FAIR]++;
+	stats = stats_class(taskc->class);
+	if (stats) {
+		stats_wait(stats, taskc->ready_at_ns ? now_ns - taskc->ready_at_ns : 0);
+		if (taskc->rescued)
+			stats->rescues++;
+	}
+	taskc->rescued = 0;
+	taskc->ready_at_ns = 0;
+}
+
+SEC("struct_ops/rota_stopping")
+void ROTA_OP(stopping, struct task_struct *p, bool runnable)
+{
+	u32 cpu = p->thread_info.cpu;
+	struct cpu_ctx *cpuc = cpu_find(cpu);
+	struct task_ctx *taskc = task_find(p);
+
+	if (!taskc)
+		return;
+	charge(p, taskc, cpuc, cpu);
+	cpuc->curr_tier = ROTA_NONE;
+	cpuc->curr_tid = 0;
+	if (runnable)
+		taskc->ready_at_ns = kernel_now();
+}
+
+SEC("struct_ops/rota_quiescent")
+void ROTA_OP(quiescent, struct task_struct *p, u64 deq_flags)
+{
+	struct task_ctx *taskc = task_find(p);
+
+	if (!taskc)
+		return;
+	taskc->ready_at_ns = 0;
+	if (taskc->joined >= 0)
+		queue_leave(taskc, p->thread_info.cpu);
+}
+
+/* Gives up the rest of the request: the next deadline is one request later. */
+SEC("struct_ops/rota_yield")
+bool ROTA_OP(yield, struct task_struct *from, struct task_struct *to)
+{
+	struct task_ctx *taskc = task_find(from);
+
+	if (taskc)
+		taskc->deadline_vt += task_request_vt(taskc);
+	kernel_set_slice(from, 0);
+	return false;
+}
+
+SEC("struct_ops/rota_set_weight")
+void ROTA_OP(set_weight, struct task_struct *p, u32 weight)
+{
+	struct task_ctx *taskc = task_find(p);
+
+	/* The weight is taken over where the task enters a queue again. */
+	if (taskc)
+		task_outdate(taskc);
+}
+
+SEC("struct_ops.s/rota_init_task")
+s32 ROTA_OP(init_task, struct task_struct *p, struct scx_init_task_args *args)
+{
+	struct task_ctx *parentc = args->fork ? task_try(bpf_get_current_task_btf()) : NULL;
+	struct task_ctx *taskc = bpf_task_storage_get(&task_ctxs, p, NULL,
+						      BPF_LOCAL_STORAGE_GET_F_CREATE);
+
+	if (!taskc)
+		return -ENOMEM;
+	taskc->class = parentc ? parentc->class : 0;
+	taskc->joined = -1;
+	taskc->tier = ROTA_FAIR;
+	task_outdate(taskc);
+	class_count(taskc->class, 1);
+	return 0;
+}
+
+SEC("struct_ops/rota_exit_task")
+void ROTA_OP(exit_task, struct task_struct *p, struct scx_exit_task_args *args)
+{
+	struct task_ctx *taskc = task_try(p);
+
+	if (taskc)
+		class_count(taskc->class, -1);
+}
+
+/* The task comes to us from another scheduling class, or is new. */
+SEC("struct_ops/rota_enable")
+void ROTA_OP(enable, struct task_struct *p)
+{
+	struct task_ctx *taskc = task_find(p);
+
+	if (!taskc)
+		return;
+	taskc->exec_ns = p->se.sum_exec_runtime;
+	taskc->ready_at_ns = 0;
+	task_outdate(taskc);
+}
+
+SEC("struct_ops/rota_dump_cpu")
+void ROTA_OP(dump_cpu, struct scx_dump_ctx *dump, s32 cpu, bool idle)
+{
+	struct cpu_ctx *cpuc = cpu_find(cpu);
+
+	if (idle)
+		return;
+	scx_bpf_dump("  rota: tid=%d tier=%d class=%d weight=%d llc=%d capped=%d", cpuc->curr_tid,
+		     cpuc->curr_tier, cpuc->curr_class, cpuc->curr_weight, cpuc->llc,
+		     cpuc->queued_capped);
+	dump_queue("fair", &cpuc->queues[0]);
+	dump_queue("background", &cpuc->queues[1]);
+}
+
+SEC("struct_ops/rota_dump_task")
+void ROTA_OP(dump_task, struct scx_dump_ctx *dump, struct task_struct *p)
+{
+	struct task_ctx *taskc = task_try(p);
+
+	if (!taskc)
+		return;
+	scx_bpf_dump("  rota: class=%d tier=%d weight=%d vt=%llu deadline=%llu cpu=%d",
+		     taskc->class, taskc->tier, taskc->weight, taskc->vt, taskc->deadline_vt,
+		     taskc->joined);
+}
+
+SEC("struct_ops.s/rota_cgroup_init")
+s32 ROTA_OP(cgroup_init, struct cgroup *cgrp, struct scx_cgroup_init_args *args)
+{
+	struct cgroup_ctx *cgroupc = bpf_cgrp_storage_get(&cgroup_ctxs, cgrp, NULL,
+							  BPF_LOCAL_STORAGE_GET_F_CREATE);
+
+	if (!cgroupc)
+		return -ENOMEM;
+	cgroupc->weight = args->weight;
+	return 0;
+}
+
+SEC("struct_ops/rota_cgroup_move")
+void ROTA_OP(cgroup_move, struct task_struct *p, struct cgroup *from, struct cgroup *to)
+{
+	struct task_ctx *taskc = task_find(p);
+
+	if (taskc)
+		task_outdate(taskc);
+	if (knobs.watch)
+		event_send(ROTA_EVENT_CGROUP, p);
+}
+
+SEC("struct_ops/rota_cgroup_set_weight")
+void ROTA_OP(cgroup_set_weight, struct cgroup *cgrp, u32 weight)
+{
+	struct cgroup_ctx *cgroupc = bpf_cgrp_storage_get(&cgroup_ctxs, cgrp, NULL, 0);
+
+	if (!cgroupc)
+		return;
+	cgroupc->weight = weight;
+	/* Tasks take it over when they next become ready. */
+	task_outdate_all();
+}
+
+/* CPUs come and go: their queues stay, and whoever is left pulls from them. */
+SEC("struct_ops.s/rota_cpu_online")
+void ROTA_OP(cpu_online, s32 cpu)
+{
+}
+
+SEC("struct_ops.s/rota_cpu_offline")
+void ROTA_OP(cpu_offline, s32 cpu)
+{
+	cpu_find(cpu)->curr_tier = ROTA_NONE;
+}
+
+static s32 create_queues(u32 cpu)
+{
+	s32 err = scx_bpf_create_dsq(QUEUE_FAIR(cpu), -1);
+
+	err = err ?: scx_bpf_create_dsq(QUEUE_BACKGROUND(cpu), -1);
+	return err ?: scx_bpf_create_dsq(QUEUE_CAPPED(cpu), -1);
+}
+
+SEC("struct_ops.s/rota_init")
+s32 ROTA_OP(init)
+{
+	u32 cpu, llc;
+	s32 err;
+
+	kernel_for (cpu, 0, topology.nr_cpus) {
+		struct cpu_ctx *cpuc = cpu_find(cpu);
+
+		cpuc->llc = llc_of[cpu & (ROTA_MAX_CPUS - 1)];
+		cpuc->curr_tier = ROTA_NONE;
+		err = create_queues(cpu);
+		if (err)
+			return err;
+	}
+	kernel_for (llc, 0, topology.nr_llcs) {
+		err = scx_bpf_create_dsq(QUEUE_PRIORITY(llc), -1);
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+SEC("struct_ops.s/rota_exit")
+void ROTA_OP(exit, struct scx_exit_info *info)
+{
+	dump_exit(info);
+	event_send(ROTA_EVENT_EXIT, NULL);
+}
+
+SEC(".struct_ops.link")
+struct sched_ext_ops rota_ops = {
+	.select_cpu = (void *)rota_select_cpu,
+	.enqueue = (void *)rota_enqueue,
+	.dispatch = (void *)rota_dispatch,
+	.running = (void *)rota_running,
+	.stopping = (void *)rota_stopping,
+	.quiescent = (void *)rota_quiescent,
+	.yield = (void *)rota_yield,
+	.set_weight = (void *)rota_set_weight,
+	.init_task = (void *)rota_init_task,
+	.exit_task = (void *)rota_exit_task,
+	.enable = (void *)rota_enable,
+	.dump_cpu = (void *)rota_dump_cpu,
+	.dump_task = (void *)rota_dump_task,
+	.cgroup_init = (void *)rota_cgroup_init,
+	.cgroup_move = (void *)rota_cgroup_move,
+	.cgroup_set_weight = (void *)rota_cgroup_set_weight,
+	.cpu_online = (void *)rota_cpu_online,
+	.cpu_offline = (void *)rota_cpu_offline,
+	.init = (void *)rota_init,
+	.exit = (void *)rota_exit,
+	.timeout_ms = 30000,
+	.name = "rota",
+};

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The contract between the scheduler (C) and its loader (Go): limits, enums
+ * and the structs that both sides read or write. internal/sched mirrors every
+ * struct here, and a test holds the two against each other through BTF.
+ */
+#ifndef ROTA_H
+#define ROTA_H
+
+#define ROTA_MAX_CPUS 1024
+#define ROTA_MAX_LLCS 256
+#define ROTA_MAX_CLASSES 256
+#define ROTA_WAIT_BUCKETS 25 /* bucket 0: < 1 us, i: [2^(i-1), 2^i) us, the last: all above */
+
+/* The order in which tiers run. NONE: nothing of ours is on that CPU. */
+enum rota_tier {
+	ROTA_PRIORITY = 0,
+	ROTA_FAIR = 1,
+	ROTA_BACKGROUND = 2,
+	ROTA_NONE = 3,
+};
+
+/* What the daemon knows about; set by the loader before attaching. */
+struct rota_topology {
+	__u32 nr_cpus; /* possible CPUs, at most ROTA_MAX_CPUS */
+	__u32 nr_llcs; /* last-level cache domains, at least 1 */
+};
+
+/* The knobs of scheduler:, all changeable while running. Set by the daemon. */
+struct rota_knobs {
+	__u64 slice_ns;	     /* default request in ns, 100 us..100 ms */
+	__u64 starvation_ns; /* a runnable task gets CPU within this many ns, 50 ms..10 s */
+	__u32 nr_classes;    /* valid entries of the class table, at least 1 */
+	__u32 watch;	     /* 1: send events about tasks; 0: nobody wants them */
+};
+
+/* One class. Set by the daemon. */
+struct rota_class {
+	__u64 slice_ns; /* request in ns; 0: the default of the knobs */
+	__u64 cap_ns;	/* CPU time per window and CPU while others wait; priority only */
+	__u32 weight;	/* 1..10000 inside the tier, 100: as nice 0 */
+	__u32 tier;	/* enum rota_tier */
+};
+
+/* Counters of one class on one CPU; they only grow. */
+struct rota_class_stats {
+	__s64 tasks; /* live tasks: the sum over CPUs counts */
+	__u64 runtime_ns;
+	__u64 dispatches;
+	__u64 preempting;
+	__u64 preempted;
+	__u64 cap_hits;
+	__u64 rescues;
+	__u64 wait_max_ns;
+	__u64 wait_hist[ROTA_WAIT_BUCKETS];
+	/* Not counters: CPU time used in the current cap window. */
+	__u64 window_start_ns;
+	__u64 window_used_ns;
+};
+
+/* Counters of one CPU; they only grow. */
+struct rota_cpu_stats {
+	__u64 dispatches[3]; /* by tier */
+	__u64 direct;	     /* wake-ups placed on this CPU because it was idle */
+	__u64 preemptions;   /* wake-ups that preempted what ran here */
+	__u64 steals;	     /* tasks pulled from another CPU's queue */
+	__u64 rescues;	     /* tasks moved forward by the starvation bound */
+	__u64 cap_hits;	     /* times that the priority tier had to wait here */
+};
+
+/* Why a task may belong to another class now. */
+enum rota_event_kind {
+	ROTA_EVENT_EXEC = 1,
+	ROTA_EVENT_COMM = 2,
+	ROTA_EVENT_CGROUP = 3,
+	ROTA_EVENT_USER = 4,
+	ROTA_EVENT_FORK = 5,
+	ROTA_EVENT_LOST = 6,
+	ROTA_EVENT_EXIT = 7, /* the scheduler was ended; see exit_record */
+};
+
+struct rota_event {
+	__u32 kind;
+	__u32 tid;
+	__u32 tgid;
+	__u32 pad;
+	__u64 start_ns; /* start_boottime: with the tid it names one live task */
+};
+
+/* Argument of the program that puts one task into a class. */
+struct rota_set_class {
+	__u64 start_ns; /* 0: whoever has this tid now */
+	__u32 tid;
+	__u32 class;
+	__s32 result; /* 0, -ESRCH: no such task (any more), -EINVAL: no such class */
+	__u32 pad;
+};
+
+/* What the kernel said when it ended the scheduler. */
+#define ROTA_EXIT_TEXT 1024
+#define ROTA_EXIT_DUMP 32768
+struct rota_exit {
+	__u64 kind;
+	__s64 code;
+	char reason[128];
+	char msg[ROTA_EXIT_TEXT];
+	char dump[ROTA_EXIT_DUMP];
+};
+
+#endif

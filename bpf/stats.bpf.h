@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * stats: counters per class and per CPU.
+ *
+ * Problem: an operator wants to know who waited how long and why, without
+ * paying for it on every switch.
+ *
+ * How: plain increments in per-CPU memory; user space adds them up. Waits go
+ * into a histogram of powers of two, which costs nothing below 1 us, the
+ * common case.
+ *
+ * Limits: a reader may see one counter of a switch and not yet the other.
+ */
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__type(key, u32);
+	__type(value, struct rota_class_stats);
+	__uint(max_entries, ROTA_MAX_CLASSES); /* the loader shrinks it */
+} class_stats SEC(".maps");
+
+/* The class's counters on the CPU that executes this. */
+static __always_inline struct rota_class_stats *stats_class(u32 class)
+{
+	return bpf_map_lookup_elem(&class_stats, &class);
+}
+
+/* The class's counters of one CPU; only its cap window is written from afar. */
+static __always_inline struct rota_class_stats *stats_class_on(u32 class, u32 cpu)
+{
+	return bpf_map_lookup_percpu_elem(&class_stats, &class, cpu);
+}
+
+static __always_inline u32 stats_bucket(u64 wait_ns)
+{
+	u64 us = wait_ns / 1000;
+	u32 bucket = 0;
+
+	if (!us)
+		return 0;
+	if (us >> 16) { us >>= 16; bucket += 16; }
+	if (us >> 8) { us >>= 8; bucket += 8; }
+	if (us >> 4) { us >>= 4; bucket += 4; }
+	if (us >> 2) { us >>= 2; bucket += 2; }
+	bucket += us >> 1 ? 2 : 1;
+	return bucket < ROTA_WAIT_BUCKETS ? bucket : ROTA_WAIT_BUCKETS - 1;
+}
+
+static __always_inline void stats_wait(struct rota_class_stats *stats, u64 wait_ns)
+{
+	u32 bucket = stats_bucket(wait_ns);
+
+	stats->dispatches++;
+	if (wait_ns > stats->wait_max_ns)
+		stats->wait_max_ns = wait_ns;
+	if (bucket < ROTA_WAIT_BUCKETS)
+		stats->wait_hist[bucket]++;
+}

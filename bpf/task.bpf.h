@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * task: what rota knows of one task, and which class it is in.
+ *
+ * Problem: a class must stick to a live task, never to a number that the
+ * next process may get; children must start in their parent's class; and a
+ * new configuration must reach tasks that run, wait and sleep.
+ *
+ * How: task storage, made in init_task, freed by the kernel with the task.
+ * The daemon decides which rule matches and names the class by index through
+ * the program rota_set_class; what the class means is copied into the task
+ * when the generation of the knobs has changed (task_refresh).
+ * The weight is nice (the kernel's own table) x class x cgroup, where the
+ * cgroup's part is the product of cpu.weight / 100 along its path.
+ *
+ * Limits: cgroup weights scale tasks, not groups: the ratio between two
+ * groups is that of their weights when they run equally many tasks.
+ */
+
+struct task_ctx {
+	u64 vt;		 /* virtual time; while outside all queues: lag (signed) */
+	u64 deadline_vt; /* end of the current request */
+	u64 exec_ns;	 /* sum_exec_runtime up to which it is charged */
+	u64 ready_at_ns; /* when it became ready; 0: it runs or sleeps */
+	u64 slice_ns;
+	u32 weight;	/* 1024: nice 0 in a class of weight 100 */
+	u32 generation; /* of the knobs that these copies came from */
+	s32 joined;	/* the CPU in whose queue it competes, -1: none */
+	u16 class;
+	u8 tier;	/* that it competes in; may lag behind its class until refreshed */
+	u8 rescued;	/* it was moved forward by the starvation bound */
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct task_ctx);
+} task_ctxs SEC(".maps");
+
+/* cpu.weight of one cgroup, 100: the default. */
+struct cgroup_ctx {
+	u32 weight;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_CGRP_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct cgroup_ctx);
+} cgroup_ctxs SEC(".maps");
+
+struct rota_class classes[ROTA_MAX_CLASSES]; /* set by the daemon */
+
+#define TASK_MAX_CGROUP_DEPTH 16
+#define TASK_MIN_WEIGHT 3	  /* the weight of SCHED_IDLE */
+#define TASK_MAX_WEIGHT (1 << 23) /* keeps w * vt within 64 bits, see eevdf.h */
+
+/* The kernel's weights for nice -20..19 (kernel/sched/core.c, sched_prio_to_weight). */
+static const u32 task_nice_weight[40] = {
+	88761, 71755, 56483, 46273, 36291, 29154, 23254, 18705, 14949, 11916,
+	9548,  7620,  6100,  4904,  3906,  3121,  2501,	 1991,	1586,  1277,
+	1024,  820,   655,   526,   423,   335,	  272,	 215,	172,   137,
+	110,   87,    70,    56,    45,	   36,	  29,	 23,	18,    15,
+};
+
+/* NULL for a task that is not ours; the caller does the nearest harmless thing. */
+static __always_inline struct task_ctx *task_try(struct task_struct *p)
+{
+	return bpf_task_storage_get(&task_ctxs, p, NULL, 0);
+}
+
+static __always_inline struct task_ctx *task_find(struct task_struct *p)
+{
+	struct task_ctx *taskc = task_try(p);
+
+	if (unlikely(!taskc))
+		scx_bpf_error("task %d: no context", p->pid);
+	return taskc;
+}
+
+static __always_inline struct rota_class *task_class(const struct task_ctx *taskc)
+{
+	return &classes[taskc->class & (ROTA_MAX_CLASSES - 1)];
+}
+
+static u32 task_own_weight(const struct task_struct *p)
+{
+	u32 nice = p->static_prio - MAX_RT_PRIO;
+
+	if (p->policy == SCHED_IDLE)
+		return TASK_MIN_WEIGHT;
+	return task_nice_weight[nice < 40 ? nice : 20];
+}
+
+/* The product of cpu.weight / 100 from the task's cgroup up to the root, 1024: 1. */
+static u32 task_cgroup_weight(struct task_struct *p)
+{
+	struct cgroup *cgrp;
+	u64 product = 1024;
+	int level, depth;
+
+	if (!bpf_ksym_exists(scx_bpf_task_cgroup))
+		return product;
+	cgrp = scx_bpf_task_cgroup(p);
+	depth = cgrp->level < TASK_MAX_CGROUP_DEPTH ? cgrp->level : TASK_MAX_CGROUP_DEPTH;
+	kernel_for (level, 1, depth + 1) {
+		struct cgroup *ancestor = bpf_cgroup_ancestor(cgrp, level);
+		struct cgroup_ctx *cgroupc;
+
+		if (!ancestor)
+			break;
+		cgroupc = bpf_cgrp_storage_get(&cgroup_ctxs, ancestor, NULL, 0);
+		if (cgroupc && cgroupc->weight)
+			product = product * cgroupc->weight / 100;
+		bpf_cgroup_release(ancestor);
+	}
+	bpf_cgroup_release(cgrp);
+	return product < 1 ? 1 : product > (1 << 20) ? 1 << 20 : product;
+}
+
+/* The task's copies are old: it takes over the knobs where it enters a queue. */
+static __always_inline void task_outdate(struct task_ctx *taskc)
+{
+	taskc->generation = READ_ONCE(generation) - 1;
+}
+
+/* The same for all tasks. */
+static __always_inline void task_outdate_all(void)
+{
+	__sync_fetch_and_add(&generation, 1);
+}
+
+/* The weight as nice, class and cgroup have it now, whatever the task holds. */
+static u32 task_wanted_weight(struct task_struct *p, const struct task_ctx *taskc)
+{
+	u64 weight = (u64)task_own_weight(p) * task_class(taskc)->weight / 100;
+
+	weight = weight * task_cgroup_weight(p) / 1024;
+	if (weight < TASK_MIN_WEIGHT)
+		return TASK_MIN_WEIGHT;
+	return weight > TASK_MAX_WEIGHT ? TASK_MAX_WEIGHT : weight;
+}
+
+static __always_inline bool task_stale(const struct task_ctx *taskc)
+{
+	return taskc->generation != generation;
+}
+
+/* Copies the knobs into a task that competes in no queue. */
+static void task_refresh(struct task_struct *p, struct task_ctx *taskc)
+{
+	struct rota_class *class = task_class(taskc);
+	u64 slice_ns = class->slice_ns ?: knobs.slice_ns;
+
+	taskc->generation = generation;
+	taskc->tier = class->tier < ROTA_NONE ? class->tier : ROTA_FAIR;
+	taskc->weight = task_wanted_weight(p, taskc);
+	taskc->slice_ns = slice_ns;
+}
+
+/* The virtual length of one request. */
+static __always_inline u64 task_request_vt(const struct task_ctx *taskc)
+{
+	return eevdf_vt(taskc->slice_ns, taskc->weight);
+}

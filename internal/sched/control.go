@@ -1,0 +1,116 @@
+package sched
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"time"
+
+	"github.com/cilium/ebpf"
+	"golang.org/x/sys/unix"
+)
+
+// validate refuses what the kernel side cannot hold. The configuration has
+// been checked before, in the user's words; these are the limits of the
+// object itself.
+func (p Params) validate() error {
+	switch {
+	case len(p.Classes) == 0 || len(p.Classes) > MaxClasses:
+		return fmt.Errorf("%d classes: must be 1..%d", len(p.Classes), MaxClasses)
+	case p.Slice < 100*time.Microsecond || p.Slice > 100*time.Millisecond:
+		return fmt.Errorf("slice %v: must be 100us..100ms", p.Slice)
+	case p.StarvationBound < 50*time.Millisecond || p.StarvationBound > 10*time.Second:
+		return fmt.Errorf("starvation bound %v: must be 50ms..10s", p.StarvationBound)
+	}
+	for _, class := range p.Classes {
+		if class.Weight < 1 || class.Weight > 10000 || class.Tier > Background || class.Cap > 1000 {
+			return fmt.Errorf("class %q: weight %d, tier %d or cap %d out of range",
+				class.Name, class.Weight, class.Tier, class.Cap)
+		}
+	}
+	return nil
+}
+
+func (p Params) knobs() rotaKnobs {
+	knobs := rotaKnobs{
+		SliceNs:      uint64(p.Slice),
+		StarvationNs: uint64(p.StarvationBound),
+		NrClasses:    uint32(len(p.Classes)),
+	}
+	if p.Watch {
+		knobs.Watch = 1
+	}
+	return knobs
+}
+
+func (p Params) classes() []rotaClass {
+	table := make([]rotaClass, MaxClasses)
+	for i, class := range p.Classes {
+		table[i] = rotaClass{
+			SliceNs: uint64(class.Slice),
+			CapNs:   capNs(class.Cap),
+			Weight:  class.Weight,
+			Tier:    uint32(class.Tier),
+		}
+	}
+	return table
+}
+
+// capNs is the CPU time per window that a cap in per mille allows.
+func capNs(perMille uint32) uint64 {
+	return uint64(window) * uint64(perMille) / 1000
+}
+
+// tierCap bounds all priority classes of a CPU together: the largest of
+// their caps, so that adding a class never leaves less for the others.
+func (p Params) tierCap() uint64 {
+	var largest uint32
+	for _, class := range p.Classes {
+		if class.Tier == Priority {
+			largest = max(largest, class.Cap)
+		}
+	}
+	return capNs(largest)
+}
+
+// Configure changes the knobs of the running scheduler without detaching it.
+// Tasks keep their class index: callers must reclassify when indexes change
+// their meaning.
+func (s *Scheduler) Configure(p Params) error {
+	if err := p.validate(); err != nil {
+		return err
+	}
+	for name, value := range map[string]any{
+		"classes":         p.classes(),
+		"knobs":           p.knobs(),
+		"priority_cap_ns": p.tierCap(),
+	} {
+		if err := s.coll.Variables[name].Set(value); err != nil {
+			return fmt.Errorf("configure scheduler: %s: %w", name, err)
+		}
+	}
+	s.params = p
+	if _, err := s.coll.Programs["rota_reconfigured"].Run(&ebpf.RunOptions{}); err != nil {
+		return fmt.Errorf("configure scheduler: %w", err)
+	}
+	return nil
+}
+
+// SetClass puts a live task into the class with this index.
+// It returns an error that wraps fs.ErrNotExist when the task is gone.
+func (s *Scheduler) SetClass(t TaskID, class int) error {
+	args := rotaSetClass{StartNs: t.Start, Tid: t.TID, Class: uint32(class)}
+	out := rotaSetClass{}
+	opts := &ebpf.RunOptions{Context: args, ContextOut: &out}
+	if _, err := s.coll.Programs["rota_set_class"].Run(opts); err != nil {
+		return fmt.Errorf("task %d: set class %d: %w", t.TID, class, err)
+	}
+	switch errno := unix.Errno(-out.Result); {
+	case out.Result == 0:
+		return nil
+	case errors.Is(errno, unix.ESRCH):
+		return fmt.Errorf("task %d: %w", t.TID, fs.ErrNotExist)
+	default:
+		return fmt.Errorf("task %d: class %d: %w", t.TID, class, errno)
+	}
+}

@@ -1,0 +1,221 @@
+package sched
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"time"
+
+	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/btf"
+	"github.com/cilium/ebpf/link"
+	"github.com/cilium/ebpf/ringbuf"
+	"github.com/cilium/ebpf/rlimit"
+)
+
+// window is over what the cap of a priority class is counted; it is
+// PRIORITY_WINDOW_NS of bpf/priority.bpf.h.
+const window = 100 * time.Millisecond
+
+// Scheduler is a loaded and attached scheduler.
+type Scheduler struct {
+	log      *slog.Logger
+	coll     *ebpf.Collection
+	links    []link.Link // the first is the scheduler itself
+	reader   *ringbuf.Reader
+	events   chan Event
+	exit     chan ExitInfo
+	done     chan struct{} // closed when the event reader has ended
+	since    time.Time
+	topology topology
+	params   Params
+	asked    closing
+}
+
+// Load loads the scheduler with p and attaches it. When it returns, every
+// task of SCHED_OTHER, BATCH and IDLE runs under rota. It fails where Check
+// reports a fatal finding; the error then says which.
+func Load(ctx context.Context, p Params, log *slog.Logger) (*Scheduler, error) {
+	if err := p.validate(); err != nil {
+		return nil, err
+	}
+	for _, finding := range Check() {
+		if finding.Fatal && !finding.OK {
+			return nil, &UnfitError{Finding: finding}
+		}
+	}
+	if err := rlimit.RemoveMemlock(); err != nil {
+		return nil, fmt.Errorf("locked memory: %w", err)
+	}
+	topo, err := readTopology(os.DirFS("/sys/devices/system/cpu"))
+	if err != nil {
+		return nil, err
+	}
+	s := &Scheduler{
+		log: log, topology: topo, params: p,
+		events: make(chan Event, 256), exit: make(chan ExitInfo, 1), done: make(chan struct{}),
+	}
+	if err := s.load(); err != nil {
+		s.release()
+		return nil, err
+	}
+	if err := ctx.Err(); err != nil {
+		s.release()
+		return nil, err
+	}
+	if err := s.attach(); err != nil {
+		s.release()
+		return nil, err
+	}
+	s.since = time.Now()
+	go s.read()
+	return s, nil
+}
+
+// load puts the programs and maps into the kernel, configured.
+func (s *Scheduler) load() error {
+	spec, err := readObject()
+	if err != nil {
+		return err
+	}
+	cache := btf.NewCache()
+	kernel, err := cache.Kernel()
+	if err != nil {
+		return fmt.Errorf("kernel BTF: %w", err)
+	}
+	if err := resolveKfuncs(spec, kernel); err != nil {
+		return err
+	}
+	if err := setOpsFlags(spec, kernel); err != nil {
+		return err
+	}
+	if err := s.prepare(spec); err != nil {
+		return err
+	}
+	s.coll, err = ebpf.NewCollectionWithOptions(spec, ebpf.CollectionOptions{Cache: cache})
+	var verifier *ebpf.VerifierError
+	if errors.As(err, &verifier) {
+		s.log.Debug("verifier", "log", fmt.Sprintf("%+v", verifier))
+		return fmt.Errorf("scheduler refused by the kernel's verifier: %w", err)
+	}
+	if err != nil {
+		return fmt.Errorf("load scheduler: %w", err)
+	}
+	return nil
+}
+
+// prepare writes what must be known before the first task is seen.
+func (s *Scheduler) prepare(spec *ebpf.CollectionSpec) error {
+	t := s.topology
+	llcOf, order := make([]uint32, maxCPUs), make([]uint32, maxCPUs)
+	first, size := make([]uint32, maxLLCs), make([]uint32, maxLLCs)
+	copy(llcOf, t.llcOf)
+	copy(order, t.order)
+	copy(first, t.first)
+	copy(size, t.size)
+	variables := map[string]any{
+		"topology":        rotaTopology{NrCpus: uint32(t.cpus), NrLlcs: uint32(len(t.size))},
+		"llc_of":          llcOf,
+		"llc_cpus":        order,
+		"llc_first":       first,
+		"llc_size":        size,
+		"knobs":           s.params.knobs(),
+		"classes":         s.params.classes(),
+		"priority_cap_ns": s.params.tierCap(),
+	}
+	for name, value := range variables {
+		variable, ok := spec.Variables[name]
+		if !ok {
+			return fmt.Errorf("scheduler object: no variable %q; build it again with: make build", name)
+		}
+		if err := variable.Set(value); err != nil {
+			return fmt.Errorf("scheduler object: variable %q: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// opsFlags are set where the kernel knows them. Exiting and
+// migration-disabled tasks come to us like any other, so that they do not
+// jump the queue; remote wake-ups may be handed over without the remote lock.
+var opsFlags = []string{
+	"SCX_OPS_ENQ_EXITING", "SCX_OPS_ENQ_MIGRATION_DISABLED", "SCX_OPS_ALLOW_QUEUED_WAKEUP",
+}
+
+// setOpsFlags fills ops.flags with the values that this kernel gives them.
+func setOpsFlags(spec *ebpf.CollectionSpec, kernel *btf.Spec) error {
+	var enum *btf.Enum
+	if err := kernel.TypeByName("scx_ops_flags", &enum); err != nil {
+		return fmt.Errorf("kernel BTF: enum scx_ops_flags: %w", err)
+	}
+	var flags uint64
+	for _, value := range enum.Values {
+		for _, name := range opsFlags {
+			if value.Name == name {
+				flags |= value.Value
+			}
+		}
+	}
+	return setOpsMember(spec, "flags", flags)
+}
+
+// setOpsMember writes a 64-bit member of the ops table before it is loaded.
+func setOpsMember(spec *ebpf.CollectionSpec, name string, value uint64) error {
+	ops, ok := spec.Maps["rota_ops"]
+	if !ok || len(ops.Contents) != 1 {
+		return errors.New("scheduler object: no ops table; build it again with: make build")
+	}
+	data, isBytes := ops.Contents[0].Value.([]byte)
+	table, isStruct := btf.As[*btf.Struct](ops.Value)
+	if !isBytes || !isStruct {
+		return errors.New("scheduler object: ops table of an unknown form; build it again with: make build")
+	}
+	for _, member := range table.Members {
+		if member.Name == name {
+			spec.ByteOrder.PutUint64(data[member.Offset.Bytes():], value)
+			return nil
+		}
+	}
+	return fmt.Errorf("scheduler object: ops table has no member %q", name)
+}
+
+// attach turns the scheduler on. The tracepoints come first, so that nothing
+// that happens to a task afterwards is missed.
+func (s *Scheduler) attach() error {
+	reader, err := ringbuf.NewReader(s.coll.Maps["events"])
+	if err != nil {
+		return fmt.Errorf("open events: %w", err)
+	}
+	s.reader = reader
+	var hooks []link.Link
+	for _, name := range []string{"rota_on_exec", "rota_on_rename"} {
+		hook, err := link.AttachTracing(link.TracingOptions{Program: s.coll.Programs[name]})
+		if err != nil {
+			return fmt.Errorf("attach %s: %w", name, err)
+		}
+		hooks = append(hooks, hook)
+		s.links = hooks
+	}
+	ops, err := link.AttachStructOps(link.StructOpsOptions{Map: s.coll.Maps["rota_ops"]})
+	if err != nil {
+		return fmt.Errorf("attach scheduler: %w", attachHint(err))
+	}
+	s.links = append([]link.Link{ops}, hooks...)
+	return nil
+}
+
+// release gives back everything, in the order that detaches first.
+func (s *Scheduler) release() {
+	for _, l := range s.links {
+		l.Close()
+	}
+	s.links = nil
+	if s.reader != nil {
+		s.reader.Close()
+	}
+	if s.coll != nil {
+		s.coll.Close()
+	}
+}

@@ -1,0 +1,80 @@
+package sched
+
+// The structs of bpf/rota.h, byte for byte. TestMirror holds them against the
+// BTF of the object.
+
+const (
+	maxCPUs     = 1024
+	maxLLCs     = 256
+	waitBuckets = 25
+	exitText    = 1024
+	exitDump    = 32768
+)
+
+const eventExit = 7
+
+type rotaTopology struct {
+	NrCpus uint32
+	NrLlcs uint32
+}
+
+type rotaKnobs struct {
+	SliceNs      uint64
+	StarvationNs uint64
+	NrClasses    uint32
+	Watch        uint32
+}
+
+type rotaClass struct {
+	SliceNs uint64
+	CapNs   uint64
+	Weight  uint32
+	Tier    uint32
+}
+
+type rotaClassStats struct {
+	Tasks         int64
+	RuntimeNs     uint64
+	Dispatches    uint64
+	Preempting    uint64
+	Preempted     uint64
+	CapHits       uint64
+	Rescues       uint64
+	WaitMaxNs     uint64
+	WaitHist      [waitBuckets]uint64
+	WindowStartNs uint64
+	WindowUsedNs  uint64
+}
+
+type rotaCpuStats struct {
+	Dispatches  [3]uint64
+	Direct      uint64
+	Preemptions uint64
+	Steals      uint64
+	Rescues     uint64
+	CapHits     uint64
+}
+
+type rotaEvent struct {
+	Kind    uint32
+	Tid     uint32
+	Tgid    uint32
+	Pad     uint32
+	StartNs uint64
+}
+
+type rotaSetClass struct {
+	StartNs uint64
+	Tid     uint32
+	Class   uint32
+	Result  int32
+	Pad     uint32
+}
+
+type rotaExit struct {
+	Kind   uint64
+	Code   int64
+	Reason [128]byte
+	Msg    [exitText]byte
+	Dump   [exitDump]byte
+}

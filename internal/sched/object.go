@@ -1,0 +1,144 @@
+package sched
+
+import (
+	"bytes"
+	_ "embed"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/asm"
+	"github.com/cilium/ebpf/btf"
+)
+
+//go:embed rota.bpf.o
+var objectELF []byte
+
+// readObject parses the compiled scheduler that is part of this program.
+func readObject() (*ebpf.CollectionSpec, error) {
+	spec, err := ebpf.LoadCollectionSpecFromReader(bytes.NewReader(objectELF))
+	if err != nil {
+		return nil, fmt.Errorf("scheduler object: %w; build it again with: make build", err)
+	}
+	return spec, nil
+}
+
+// kfuncs are the kernel functions that the object calls, by name, with
+// whether the object can do without each.
+func kfuncs(spec *ebpf.CollectionSpec) map[string]bool {
+	found := make(map[string]bool)
+	for _, prog := range spec.Programs {
+		for _, ins := range prog.Instructions {
+			if ins.OpCode.JumpOp() == asm.Call && ins.Src == asm.PseudoKfuncCall {
+				found[ins.Reference()] = optionalKfuncs[ins.Reference()]
+			}
+		}
+	}
+	return found
+}
+
+// optionalKfuncs are those that only some kernels have; kernel.h tells how
+// the object does without.
+var optionalKfuncs = map[string]bool{
+	"scx_bpf_dispatch": true, "scx_bpf_dispatch_vtime": true,
+	"scx_bpf_consume": true, "scx_bpf_dispatch_from_dsq": true,
+	"scx_bpf_dsq_insert": true, "scx_bpf_dsq_insert_vtime": true,
+	"scx_bpf_dsq_move_to_local": true, "scx_bpf_dsq_move": true,
+	"scx_bpf_now": true, "scx_bpf_task_set_slice": true,
+}
+
+// kernelFunc finds the function of exactly this name in the kernel's BTF.
+// nil means that the kernel does not have it.
+//
+// btf.Spec.TypeByName cannot be used: since 7.1 kernels also carry flavours
+// of a kfunc (name___v2, name___v2_impl), for which it reports several
+// matches.
+func kernelFunc(kernel *btf.Spec, name string) (*btf.Func, error) {
+	types, err := kernel.AnyTypesByName(name)
+	if errors.Is(err, btf.ErrNotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("kernel BTF: look up %s: %w", name, err)
+	}
+	for _, typ := range types {
+		if fn, ok := typ.(*btf.Func); ok && fn.Name == name {
+			return fn, nil
+		}
+	}
+	return nil, nil
+}
+
+// malformed tells whether the public prototype of a kfunc still has the
+// argument that only the kernel fills in. Kernels whose BTF was written by
+// too old a pahole have such functions; no loader can call them, because the
+// verifier itself looks for the missing half.
+func malformed(fn *btf.Func) bool {
+	proto, ok := fn.Type.(*btf.FuncProto)
+	if !ok {
+		return true
+	}
+	for _, param := range proto.Params {
+		ptr, ok := btf.As[*btf.Pointer](param.Type)
+		if !ok {
+			continue
+		}
+		if st, ok := btf.As[*btf.Struct](ptr.Target); ok && st.Name == "bpf_prog_aux" {
+			return true
+		}
+	}
+	return false
+}
+
+// resolveKfuncs writes the kernel's ids of flavoured kfuncs into the calls,
+// which the library cannot do by itself (see kernelFunc).
+func resolveKfuncs(spec *ebpf.CollectionSpec, kernel *btf.Spec) error {
+	ids := make(map[string]btf.TypeID)
+	for name := range kfuncs(spec) {
+		types, err := kernel.AnyTypesByName(name)
+		if err != nil || len(types) < 2 {
+			continue
+		}
+		fn, err := kernelFunc(kernel, name)
+		if err != nil || fn == nil {
+			return fmt.Errorf("kernel function %s: several flavours, none of that name: %w", name, err)
+		}
+		if ids[name], err = kernel.TypeID(fn); err != nil {
+			return fmt.Errorf("kernel function %s: %w", name, err)
+		}
+	}
+	for _, prog := range spec.Programs {
+		for i := range prog.Instructions {
+			bindKfunc(&prog.Instructions[i], ids)
+		}
+	}
+	return nil
+}
+
+// bindKfunc fixes one instruction: the id becomes its constant, and the mark
+// that makes the library look again is dropped with the metadata.
+func bindKfunc(ins *asm.Instruction, ids map[string]btf.TypeID) {
+	id, ok := ids[ins.Reference()]
+	if !ok || ins.Reference() == "" {
+		return
+	}
+	symbol := ins.Symbol()
+	ins.Metadata = asm.Metadata{}
+	if symbol != "" {
+		*ins = ins.WithSymbol(symbol)
+	}
+	ins.Constant = int64(id)
+	ins.Offset = 0
+}
+
+// readLine reads one line of /proc or /sys, without its newline.
+func readLine(path string) string {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return ""
+	}
+	line, _, _ := strings.Cut(string(data), "\n")
+	return line
+}
