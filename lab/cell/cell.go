@@ -120,7 +120,7 @@ func (c Cell) prepare() (m machine.Machine, remove func(), err error) {
 		return m, nil, fmt.Errorf("initramfs: %w", err)
 	}
 	m = c.Machine
-	m.Kernel, m.Initramfs = c.Kernel.Image, f.Name()
+	m.Kernel, m.Initramfs = c.Kernel.Boot, f.Name()
 	return m, remove, nil
 }
 

@@ -68,7 +68,7 @@ func (g *Guest) prepare(plan Plan) error {
 			return err
 		}
 	}
-	g.Event("clocksource", clocksource())
+	g.Event("clocksource", settledClock())
 	if n := onlineCPUs(); n != plan.CPUs {
 		return fmt.Errorf("machine has %d CPUs online, not the %d asked for", n, plan.CPUs)
 	}
@@ -133,6 +133,17 @@ func release() string {
 	var u unix.Utsname
 	unix.Uname(&u)
 	return unix.ByteSliceToString(u.Release[:])
+}
+
+// settledClock waits until the kernel has chosen its clock for good, at most
+// two seconds, and returns it.
+func settledClock() string {
+	for waited := time.Duration(0); ; waited += 10 * time.Millisecond {
+		if name := clocksource(); name != "tsc-early" || waited > 2*time.Second {
+			return name
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
 }
 
 func clocksource() string {

@@ -78,6 +78,13 @@ func (s Store) install(ctx context.Context, a *apt, row Row) error {
 		}
 		os.Remove(file)
 	}
+	image, err := findImage(tree)
+	if err != nil {
+		return err
+	}
+	if err := addVmlinux(tree, image); err != nil {
+		return spaceFix(s.Dir, fmt.Errorf("uncompress %s: %w", filepath.Base(image), err))
+	}
 	if err := os.Chmod(tree, 0o755); err != nil {
 		return err
 	}

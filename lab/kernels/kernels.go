@@ -26,6 +26,7 @@ type Kernel struct {
 	Version    string // of the package, "" for a path
 	Release    string // as uname -r
 	Image      string // bzImage
+	Boot       string // what a machine is given: the uncompressed kernel where there is one, else Image
 	ModulesDir string // .../lib/modules/RELEASE, "" when there are none
 	Config     string // the kernel's .config, "" when there is none
 	Note       string // what a reader of the results must know, "" when nothing
@@ -78,22 +79,34 @@ func (s Store) Cached(r Row) bool {
 
 func (s Store) cached(r Row) (Kernel, error) {
 	dir := filepath.Join(s.Dir, r.dirName())
-	images, _ := filepath.Glob(filepath.Join(dir, "boot", "vmlinuz-*"))
-	inModules, _ := filepath.Glob(filepath.Join(dir, "lib", "modules", "*", "vmlinuz"))
-	images = append(images, inModules...)
-	if len(images) != 1 {
-		return Kernel{}, fs.ErrNotExist
+	image, err := findImage(dir)
+	if err != nil {
+		return Kernel{}, err
 	}
-	k, err := Open(images[0])
+	k, err := Open(image)
 	if err != nil {
 		return Kernel{}, err
 	}
 	k.Name, k.Series = r.Name, r.Series
 	k.Package, k.Version = r.Packages[0].Name, r.Packages[0].Version
+	if vmlinux := filepath.Join(dir, bootFile); isFile(vmlinux) {
+		k.Boot = vmlinux
+	}
 	if r.Unfit != "" {
 		k.Note = r.Unfit
 	}
 	return k, nil
+}
+
+// findImage finds the one bzImage of an unpacked row.
+func findImage(dir string) (string, error) {
+	images, _ := filepath.Glob(filepath.Join(dir, "boot", "vmlinuz-*"))
+	inModules, _ := filepath.Glob(filepath.Join(dir, "lib", "modules", "*", "vmlinuz"))
+	images = append(images, inModules...)
+	if len(images) != 1 {
+		return "", fmt.Errorf("%d kernel images instead of one: %w", len(images), fs.ErrNotExist)
+	}
+	return images[0], nil
 }
 
 // Open describes the bzImage at path, with the modules and the configuration
@@ -104,7 +117,7 @@ func Open(path string) (Kernel, error) {
 	if err != nil {
 		return Kernel{}, fmt.Errorf("kernel %q: %w", path, err)
 	}
-	k := Kernel{Name: path, Series: series(release), Release: release, Image: path}
+	k := Kernel{Name: path, Series: series(release), Release: release, Image: path, Boot: path}
 	dir := filepath.Dir(path)
 	for _, modules := range []string{dir, filepath.Join(dir, "lib/modules", release), filepath.Join(dir, "../lib/modules", release), filepath.Join(dir, "../usr/lib/modules", release), filepath.Join("/lib/modules", release)} {
 		if st, err := os.Stat(filepath.Join(modules, "kernel")); err == nil && st.IsDir() {

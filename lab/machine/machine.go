@@ -19,7 +19,7 @@ import (
 // and Initramfs are usable.
 type Machine struct {
 	QEMU      string // program; "" = qemu-system-x86_64 in PATH
-	Kernel    string // bzImage
+	Kernel    string // bzImage, or the ELF kernel with a PVH entry
 	Initramfs string // newc archive
 
 	CPUs     int // virtual CPUs; 0 = 4

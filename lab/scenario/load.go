@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -76,6 +77,16 @@ func (s *stage) stop() {
 	}
 	s.procs = nil
 	os.Remove(s.board)
+}
+
+// pause stops the loads and resume lets them go on.
+func (s *stage) pause()  { s.signal(syscall.SIGSTOP) }
+func (s *stage) resume() { s.signal(syscall.SIGCONT) }
+
+func (s *stage) signal(signal syscall.Signal) {
+	for _, p := range s.procs {
+		syscall.Kill(-p.Pid, signal) // a load that has ended needs none
+	}
 }
 
 // read reads the board.

@@ -106,7 +106,7 @@ func wakeUnder(g *guest.Guest, load wakeLoad) error {
 		nices = nices[:1] // real-time policies know no nice
 	}
 	for _, nice := range nices {
-		latency, err := cyclictest(g, nice)
+		latency, err := cyclictest(s, nice)
 		if err != nil {
 			return fmt.Errorf("nice %d: %w", nice, err)
 		}
@@ -119,24 +119,46 @@ func wakeUnder(g *guest.Guest, load wakeLoad) error {
 	return nil
 }
 
-// cyclictest measures wakeLoops wake-ups, or as many as 8 s hold.
-func cyclictest(g *guest.Guest, nice int) (output.Latency, error) {
+// cyclictest measures wakeLoops wake-ups, or as many as 8 s hold, under the
+// load of s. The load pauses while the tool writes its histogram: that costs
+// more than the measurement, and the tool has a task's usual share only.
+func cyclictest(s *stage, nice int) (output.Latency, error) {
 	const file = "/tmp/cyclictest.json"
 	policy := []string{"--policy=other"}
-	if g.Row.Fifo {
+	if s.g.Row.Fifo {
 		policy = []string{"--policy=fifo", "--priority=80"}
 	}
 	args := append(policy, "--quiet", "--interval=1000", "--loops="+strconv.Itoa(wakeLoops), "--duration=8",
 		"--histogram="+strconv.Itoa(cyclictestRange), "--histfile=/dev/null", "--json="+file)
-	if _, err := g.Run(guest.Cmd{Path: "cyclictest", Args: args, Nice: nice}); err != nil {
+	p, err := s.g.Start(guest.Cmd{Path: "cyclictest", Args: args, Nice: nice})
+	if err != nil {
 		return output.Latency{}, err
 	}
 	defer os.Remove(file)
+	s.waitForThread(p)
+	s.pause()
+	_, err = p.Wait()
+	s.resume()
+	if err != nil {
+		return output.Latency{}, err
+	}
 	data, err := os.ReadFile(file)
 	if err != nil {
 		return output.Latency{}, fmt.Errorf("cyclictest: %w", err)
 	}
 	return output.Cyclictest(data)
+}
+
+// waitForThread returns when the second thread of p, which measures, has come
+// and gone, or when p has ended.
+func (s *stage) waitForThread(p *guest.Proc) {
+	for seen := false; p.Running(); s.g.Sleep(20 * time.Millisecond) {
+		threads, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", p.Pid))
+		if err != nil || seen && len(threads) < 2 {
+			return
+		}
+		seen = seen || len(threads) > 1
+	}
 }
 
 // buckets turns exact counts into buckets of 1 us up to 100 us and of 4 % above,
