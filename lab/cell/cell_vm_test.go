@@ -1,0 +1,247 @@
+//go:build vm
+
+package cell
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sys/unix"
+
+	"rota/lab"
+	"rota/lab/guest"
+	"rota/lab/kernels"
+	"rota/lab/machine"
+)
+
+// TestMain makes the test binary the guest of its own machines.
+func TestMain(m *testing.M) {
+	switch {
+	case guest.IsStage(os.Args):
+		guest.RunStage(os.Args)
+	case os.Getpid() == 1, guest.IsWorker(os.Args):
+		guest.Main(inGuest)
+	}
+	os.Exit(m.Run())
+}
+
+func inGuest(name string) (func(*guest.Guest) error, bool) {
+	f, known := map[string]func(*guest.Guest) error{
+		"work": work, "probe": probe, "panic": panicNow, "hang": hang, "crash": crash, "nothing": nothing,
+		"fail": func(*guest.Guest) error { return errors.New("no luck today") },
+	}[name]
+	return f, known
+}
+
+func nothing(*guest.Guest) error { return nil }
+
+// work is a load whose figures depend on the order of everything.
+func work(g *guest.Guest) error {
+	bench, err := g.Start(guest.Cmd{Path: "hackbench", Args: []string{"-g", "2", "-l", "100"}})
+	if err != nil {
+		return err
+	}
+	out, err := g.Run(guest.Cmd{Path: "cyclictest", Args: []string{"-q", "-l", "200", "-i", "1000", "--policy=other"}})
+	if err != nil {
+		return err
+	}
+	g.Log("%s", out.Stdout)
+	b, err := bench.Wait()
+	g.Log("%s", b.Stdout)
+	g.Metric("hackbench_s", b.Elapsed.Seconds())
+	g.Metric("cyclictest_s", out.Elapsed.Seconds())
+	return err
+}
+
+// probe checks inside the guest what the host half promises.
+func probe(g *guest.Guest) error {
+	var failed []error
+	check := func(ok bool, format string, args ...any) {
+		if !ok {
+			failed = append(failed, fmt.Errorf(format, args...))
+		}
+	}
+	own, err := unix.SchedGetAttr(0, 0)
+	check(err == nil && own.Policy == unix.SCHED_FIFO, "the worker's policy is %v, %v", own, err)
+	check(g.Netns("red") == nil, "no network namespace")
+	group, err := g.Cgroup("a/b")
+	check(err == nil && group.SetWeight(300) == nil && group.SetCpus("1-2") == nil, "cgroup: %v", err)
+	p, err := g.Start(guest.Cmd{Path: "sleep", Args: []string{"100"}, Nice: 7, CPUs: "1-2", Cgroup: "a/b", Netns: "red"})
+	if err != nil {
+		return err
+	}
+	attr, err := unix.SchedGetAttr(p.Pid, 0)
+	check(err == nil && attr.Policy == 0 && attr.Nice == 7, "a load's attributes are %+v, %v", attr, err)
+	var cpus unix.CPUSet
+	check(unix.SchedGetaffinity(p.Pid, &cpus) == nil && cpus.Count() == 2 && cpus.IsSet(2), "a load's CPUs are %v", cpus)
+	where, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cgroup", p.Pid))
+	check(string(where) == "0::/a/b\n", "a load's cgroup is %q", where)
+	mine, _ := os.Readlink("/proc/self/ns/net")
+	its, _ := os.Readlink(fmt.Sprintf("/proc/%d/ns/net", p.Pid))
+	check(mine != its && its != "", "a load's network is %q, ours %q", its, mine)
+	check(p.Kill().Exit == 128+int(syscall.SIGKILL), "a killed load's exit code is %d", p.Kill().Exit)
+	_, err = g.Start(guest.Cmd{Path: "sleep", Policy: "fifo", Priority: 1000})
+	check(err != nil && strings.Contains(err.Error(), "priority 1000"), "a bad priority: %v", err)
+	_, err = g.Start(guest.Cmd{Path: "no-such-program"})
+	check(err != nil, "a program that is not there was started")
+	out, err := g.Run(guest.Cmd{Path: "sh", Args: []string{"-c", "cat; echo why >&2; exit 3"}, Stdin: "in"})
+	check(out.Exit == 3 && out.Stdout == "in" && err != nil && strings.HasSuffix(err.Error(), "why"), "exit 3: %+v, %v", out, err)
+	orphan, err := g.Run(guest.Cmd{Path: "sh", Args: []string{"-c", "sleep 0.1 & echo $!"}})
+	check(err == nil, "orphan: %v", err)
+	g.Sleep(time.Second)
+	_, err = os.Stat("/proc/" + strings.TrimSpace(orphan.Stdout))
+	check(os.IsNotExist(err), "orphan %s was not reaped", orphan.Stdout)
+	env, _ := os.ReadFile("/proc/self/environ")
+	check(!strings.Contains(string(env), "ROTA_LAB_HOST"), "the host's environment leaks: %q", env)
+	return errors.Join(failed...)
+}
+
+func panicNow(g *guest.Guest) error {
+	return os.WriteFile("/proc/sysrq-trigger", []byte("c"), 0)
+}
+
+func hang(g *guest.Guest) error {
+	if _, err := g.Start(guest.Cmd{Path: "sh", Args: []string{"-c", "while :; do :; done"}}); err != nil {
+		return err
+	}
+	g.Sleep(time.Hour)
+	return nil
+}
+
+func crash(g *guest.Guest) error { panic("the test wants it") }
+
+// boot runs one cell of the default kernel.
+func boot(t *testing.T, scenario string, change func(*Cell)) (Outcome, error) {
+	t.Helper()
+	t.Setenv("ROTA_LAB_HOST", "secret")
+	c := Cell{
+		Kernel:  kernel(t, "6.18"),
+		Machine: machine.Machine{CPUs: 4, HostLimit: 10 * time.Minute},
+		Plan:    guest.Plan{Scenario: scenario, Row: guest.Row{Name: "kernel", Scheduler: "kernel"}, Seed: 1, CPUs: 4, Limit: 5 * time.Minute},
+	}
+	var err error
+	if c.Init, err = os.Executable(); err != nil {
+		t.Fatal(err)
+	}
+	if change != nil {
+		change(&c)
+	}
+	return c.Run(context.Background())
+}
+
+func kernel(t *testing.T, want string) kernels.Kernel {
+	t.Helper()
+	dir, err := kernels.DefaultDir()
+	if err != nil {
+		t.Fatal(err)
+	}
+	lock, err := kernels.ParseLock([]byte(lab.KernelsLock))
+	if err != nil {
+		t.Fatal(err)
+	}
+	k, err := kernels.Store{Dir: dir, Lock: lock, Log: t.Logf}.Get(context.Background(), want)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return k
+}
+
+// The lab's promise: the same inputs give the same bytes.
+func TestSameSeedSameBytes(t *testing.T) {
+	run := func(seed int64) Outcome {
+		out, err := boot(t, "work", func(c *Cell) {
+			c.Tools = []string{"hackbench", "cyclictest"}
+			c.Plan.Seed = seed
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return out
+	}
+	first, again, other := run(1), run(1), run(2)
+	if diff := cmp.Diff(first, again); diff != "" {
+		t.Errorf("the same seed gave two results:\n%s", diff)
+	}
+	if cmp.Equal(first.Results, other.Results) {
+		t.Error("another seed gave the same result")
+	}
+	if first.Results.Metrics["hackbench_s"] <= 0 {
+		t.Errorf("hackbench took %v s", first.Results.Metrics["hackbench_s"])
+	}
+}
+
+func TestGuestKeepsItsPromises(t *testing.T) {
+	if _, err := boot(t, "probe", nil); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestFailuresAreNamed(t *testing.T) {
+	for _, c := range []struct {
+		scenario, want string
+		change         func(*Cell)
+	}{
+		{"panic", "Kernel panic - not syncing", nil},
+		{"crash", "ended with exit code 2", nil},
+		{"fail", "no luck today", nil},
+		{"hang", "not finished after 20s of virtual time; running: ", func(c *Cell) { c.Plan.Limit = 20 * time.Second }},
+		{"nothing", "CPUs online, not the 3 asked for", func(c *Cell) { c.Plan.CPUs = 3 }},
+		{"nothing", "host time limit of 1s", func(c *Cell) { c.Machine.HostLimit = time.Second }},
+		{"nothing", `scheduler "/bin/false": ended with exit code 1 before it attached`, func(c *Cell) { c.Plan.Row.Scheduler = busyboxAs(t, "false") }},
+	} {
+		t.Run(c.scenario, func(t *testing.T) {
+			_, err := boot(t, c.scenario, c.change)
+			if err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("%v, want %q", err, c.want)
+			}
+		})
+	}
+}
+
+// busyboxAs makes a host program that does what the applet of that name does.
+func busyboxAs(t *testing.T, applet string) string {
+	path := filepath.Join(t.TempDir(), applet)
+	if err := os.WriteFile(path, []byte("#!/bin/busybox sh\n"+applet+"\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// Every kernel of the lock file boots, each with a module where it has any.
+func TestEveryKernelBoots(t *testing.T) {
+	lock, err := kernels.ParseLock([]byte(lab.KernelsLock))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, row := range lock.Rows {
+		t.Run(row.Name, func(t *testing.T) {
+			k := kernel(t, row.Name)
+			out, err := boot(t, "nothing", func(c *Cell) {
+				c.Kernel = k
+				if k.ModulesDir != "" {
+					c.Modules = []string{"veth"}
+				}
+				if row.Name == "6.18-binder" {
+					c.Modules = append(c.Modules, "binder_linux", "gtp")
+				}
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if release, _ := out.Results.Event("kernel"); release.Text != k.Release {
+				t.Errorf("booted %q, not %q", release.Text, k.Release)
+			}
+			if used, _ := out.Results.Event("virtual_time_s"); used.Value <= 0 {
+				t.Errorf("virtual time %v", used.Value)
+			}
+		})
+	}
+}
