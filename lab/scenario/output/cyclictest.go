@@ -66,7 +66,7 @@ func (l Latency) Percentile(p float64) float64 {
 		values = append(values, us)
 	}
 	sort.Ints(values)
-	want, seen := p/100*float64(l.Cycles), int64(0)
+	want, seen := p*float64(l.Cycles)/100, int64(0)
 	for _, us := range values {
 		if seen += l.Counts[us]; float64(seen) >= want {
 			return float64(us)

@@ -59,7 +59,7 @@ func (s Samples) Percentile(p float64) float64 {
 	}
 	sorted := append(Samples(nil), s...)
 	sort.Float64s(sorted)
-	rank := int(math.Ceil(p / 100 * float64(len(sorted))))
+	rank := int(math.Ceil(p * float64(len(sorted)) / 100))
 	return sorted[min(max(rank, 1), len(sorted))-1]
 }
 
