@@ -34,6 +34,7 @@ type pagePart struct {
 	Reached   int
 	Remarks   []string
 	Shapes    []pageFigure
+	Configs   []pageConfig
 	Events    []pageEvents
 	BarGroups []pageBars
 }
@@ -66,6 +67,8 @@ type pageFigure struct {
 	Caption, Hint string
 	Picture       template.HTML
 }
+
+type pageConfig struct{ Row, Text string }
 
 type pageEvents struct {
 	Run   string
@@ -129,6 +132,9 @@ func Page(w io.Writer, r Results, info Info) error {
 func pagePartOf(r Results, p part) (pagePart, error) {
 	shown := pagePart{Heading: heading(r, p), Width: len(p.rows) + 1, Remarks: p.remarks(), Events: pageEventsOf(p)}
 	for i, row := range p.rows {
+		if text := p.config(row); text != "" {
+			shown.Configs = append(shown.Configs, pageConfig{Row: row, Text: text})
+		}
 		shown.Columns = append(shown.Columns, pageColumn{
 			Name: row, Color: template.CSS(fmt.Sprintf("background:var(--plot%d)", series+i%maxSeries)), About: p.about(row),
 		})
@@ -155,12 +161,16 @@ func (shown *pagePart) add(p part, m Metric) error {
 	}
 	last := len(shown.Groups) - 1
 	shown.Groups[last].Lines = append(shown.Groups[last].Lines, pageLineOf(p, m))
-	picture, err := barPlot(p, m)
+	picture, logarithmic, err := barPlot(p, m)
 	if err != nil {
 		return err
 	}
+	hint := betterHint(m)
+	if logarithmic {
+		hint = strings.TrimPrefix(hint+", log scale", ", ")
+	}
 	shown.BarGroups[last].Figures = append(shown.BarGroups[last].Figures, pageFigure{
-		Caption: m.Label, Hint: betterHint(m), Picture: template.HTML(picture),
+		Caption: m.Label, Hint: hint, Picture: template.HTML(picture),
 	})
 	return nil
 }
@@ -232,6 +242,16 @@ func (p part) histogramTitle(name string) string {
 		}
 	}
 	return strings.ReplaceAll(name, "_", " ")
+}
+
+// config returns a row's configuration, "" without one.
+func (p part) config(row string) string {
+	for _, run := range p.runs {
+		if run.Row == row && run.Config != "" {
+			return run.Config
+		}
+	}
+	return ""
 }
 
 // about describes a row below its name.

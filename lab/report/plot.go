@@ -115,7 +115,7 @@ func (b bars) position(v float64) float64 {
 
 // Plot implements plot.Plotter.
 func (b bars) Plot(c draw.Canvas, _ *plot.Plot) {
-	const names, numbers = 78, 92 // room left and right, in points
+	const names, numbers = 82, 112 // room left and right, in points
 	left, right := c.Min.X+names, c.Max.X-numbers
 	at := func(v float64) vg.Length { return left + (right-left)*vg.Length(b.position(v)) }
 	pitch := (c.Max.Y - c.Min.Y) / vg.Length(len(b.names))
@@ -125,7 +125,7 @@ func (b bars) Plot(c draw.Canvas, _ *plot.Plot) {
 	}
 	for i := range b.names {
 		y := c.Max.Y - pitch*(vg.Length(i)+0.5)
-		c.FillText(plotText(9.5, draw.XRight, 0), vg.Point{X: left - 6, Y: y}, b.names[i])
+		c.FillText(plotText(10.5, draw.XRight, 0), vg.Point{X: left - 6, Y: y}, b.names[i])
 		end := left
 		if s := b.values[i]; s.seeds > 0 {
 			end = max(at(s.median), left+1.5)
@@ -136,17 +136,18 @@ func (b bars) Plot(c draw.Canvas, _ *plot.Plot) {
 				end = max(end, at(s.high))
 			}
 		}
-		c.FillText(plotText(9.5, draw.XLeft, 0), vg.Point{X: end + 5, Y: y}, b.texts[i])
+		c.FillText(plotText(10.5, draw.XLeft, 0), vg.Point{X: end + 5, Y: y}, b.texts[i])
 	}
 }
 
-// barPlot draws one figure: a bar for each row.
-func barPlot(p part, m Metric) (string, error) {
+// barPlot draws one figure: a bar for each row, on a logarithmic scale where a
+// linear one would hide the small ones.
+func barPlot(p part, m Metric) (picture string, logarithmic bool, err error) {
 	b := bars{}
 	smallest := math.Inf(1)
 	for i, row := range p.rows {
 		s := p.spread(row, m.Name)
-		b.names = append(b.names, shorten(row, 15))
+		b.names = append(b.names, shorten(row, 14))
 		b.colors = append(b.colors, rowColor(i))
 		b.values = append(b.values, s)
 		b.texts = append(b.texts, barText(p, m, row, s))
@@ -161,13 +162,14 @@ func barPlot(p part, m Metric) (string, error) {
 			b.high = max(b.high, bound.AtMost)
 		}
 	}
-	if b.high > 40*smallest { // a linear scale would hide the small ones
+	if b.high > 40*smallest {
 		b.log, b.low = true, smallest/3
 	}
 	plot := newPlot()
 	plot.HideAxes()
 	plot.Add(b)
-	return svg(plot, 360, vg.Length(8+19*len(p.rows)), m.Group+": "+m.Label)
+	picture, err = svg(plot, 370, vg.Length(8+20*len(p.rows)), m.Group+": "+m.Label)
+	return picture, b.log, err
 }
 
 func barText(p part, m Metric, row string, s spread) string {
@@ -275,7 +277,7 @@ func (d decades) Ticks(low, high float64) []plot.Tick {
 			}
 			tick := plot.Tick{Value: n * v}
 			if n == 1 && high/low < 1e9 {
-				tick.Label = figure(v)
+				tick.Label = fmt.Sprintf("%g", v)
 				if d.percent {
 					tick.Label = strings.TrimSuffix(fmt.Sprintf("%.4g", 100*v), ".") + " %"
 				}

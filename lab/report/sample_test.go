@@ -34,6 +34,14 @@ func sampleRun(row string, seed int64, average float64) Run {
 	if row != "kernel" && row != "fifo" {
 		run.Scheduler, run.Attached = row, true
 	}
+	switch row {
+	case "rota":
+		run.Scheduler = "rota"
+	case "rota+classes":
+		run.Scheduler, run.Config = "rota", "classes:\n  - name: urgent\n    tier: priority\n"
+	case "scx_peer":
+		run.Scheduler = "/usr/sbin/scx_peer"
+	}
 	average *= 0.97 + 0.03*float64(seed)
 	run.Metrics = map[string]float64{
 		"wake_hackbench_nice0_avg_us": average,
