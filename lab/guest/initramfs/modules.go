@@ -24,6 +24,9 @@ func (im *Image) AddModules(dir string, names []string) ([]string, error) {
 	if len(names) == 0 {
 		return nil, nil
 	}
+	if dir == "" {
+		return nil, fmt.Errorf("module %q: this kernel came without modules; take another, such as 6.18", names[0])
+	}
 	files, err := moduleFiles(dir)
 	if err != nil {
 		return nil, err

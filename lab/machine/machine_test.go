@@ -1,0 +1,193 @@
+package machine
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestArguments(t *testing.T) {
+	m := Machine{Kernel: "/k", Initramfs: "/i", CPUs: 8, Sockets: 2, Threads: 2, Append: []string{"isolcpus=1"}}.withDefaults()
+	line := strings.Join(m.arguments("file,id=console,path=c", "file,id=results,path=r"), " ")
+	for _, want := range []string{
+		"-accel tcg,thread=single -icount shift=0,sleep=off -rtc base=2026-01-01,clock=vm -cpu max,-rdrand,-rdseed",
+		"-smp cpus=8,sockets=2,cores=2,threads=2", "-m 1024", "-no-reboot", "-nic none", "-kernel /k -initrd /i",
+		"nokaslr random.trust_cpu=off noautogroup panic=-1 oops=panic", "isolcpus=1",
+		"-chardev file,id=console,path=c -serial chardev:console -chardev file,id=results,path=r -serial chardev:results",
+	} {
+		if !strings.Contains(line, want) {
+			t.Errorf("lacks %q:\n%s", want, line)
+		}
+	}
+	m.RealIdle = true
+	if line := strings.Join(m.clock(), " "); !strings.Contains(line, "sleep=on") {
+		t.Errorf("real idle: %s", line)
+	}
+}
+
+func TestKernelParametersAreNotShared(t *testing.T) {
+	a := Machine{Append: []string{"first=1"}}.arguments("", "")
+	b := Machine{Append: []string{"second=2"}}.arguments("", "")
+	if strings.Contains(strings.Join(a, " "), "second=2") || strings.Contains(strings.Join(b, " "), "first=1") {
+		t.Error("one machine's parameters are in another's")
+	}
+}
+
+func TestCheck(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		m    Machine
+		want string
+	}{
+		"fit":           {Machine{}, ""},
+		"many CPUs":     {Machine{CPUs: 256}, "must be 1..255"},
+		"negative CPUs": {Machine{CPUs: -1}, "must be 1..255"},
+		"topology":      {Machine{CPUs: 4, Threads: 3}, "must be 4 CPUs"},
+		"memory":        {Machine{MemoryMB: 64}, "must be 128"},
+		"no kernel":     {Machine{Kernel: file + ".missing"}, "no such file"},
+		"no initramfs":  {Machine{Initramfs: file + ".missing"}, "no such file"},
+	} {
+		if c.m.Kernel == "" {
+			c.m.Kernel = file
+		}
+		if c.m.Initramfs == "" {
+			c.m.Initramfs = file
+		}
+		err := c.m.withDefaults().check()
+		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, want %q", name, err, c.want)
+		}
+	}
+}
+
+func TestCheckVersion(t *testing.T) {
+	for text, fit := range map[string]bool{
+		"QEMU emulator version 10.0.2 (Debian 1:10.0.2)": true,
+		"QEMU emulator version 8.1.0":                    true,
+		"QEMU emulator version 8.0.4":                    false,
+		"QEMU emulator version 7.2.17":                   false,
+		"no idea":                                        false,
+	} {
+		if err := checkVersion("qemu", text); (err == nil) != fit {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
+}
+
+// script makes a stand-in for QEMU. It answers --version; otherwise it runs
+// body with the paths of the two ports in $console and $results.
+func script(t *testing.T, body string) Machine {
+	t.Helper()
+	dir := t.TempDir()
+	text := `#!/bin/sh
+[ "$1" = --version ] && { echo "QEMU emulator version 10.0.2"; exit; }
+for a; do case "$a" in
+file,id=console,path=*) console="${a#file,id=console,path=}";;
+file,id=results,path=*) results="${a#file,id=results,path=}";;
+esac; done
+` + body
+	m := Machine{QEMU: filepath.Join(dir, "qemu"), Kernel: filepath.Join(dir, "k"), Initramfs: filepath.Join(dir, "i")}
+	for path, contents := range map[string]string{m.QEMU: text, m.Kernel: "", m.Initramfs: ""} {
+		if err := os.WriteFile(path, []byte(contents), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return m
+}
+
+func TestRun(t *testing.T) {
+	for name, c := range map[string]struct{ body, want string }{
+		"works":      {`echo fine >"$console"; echo r >"$results"`, ""},
+		"panics":     {`echo "[1.0] Kernel panic - not syncing: test" >"$console"`, "kernel: [1.0] Kernel panic - not syncing: test"},
+		"oopses":     {`printf 'BUG: kernel NULL pointer\r\nmore\r\n' >"$console"`, "BUG: kernel NULL pointer; the guest said last:\nBUG: kernel NULL pointer\nmore"},
+		"qemu fails": {`echo "no such machine" >&2; exit 1`, "qemu: exit status 1: no such machine; the guest said last:\n(nothing)"},
+		"hangs":      {`echo booting >"$console"; exec sleep 100`, "host time limit of 300ms; the guest said last:\nbooting"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := script(t, c.body)
+			if name == "hangs" {
+				m.HostLimit = 300 * time.Millisecond
+			}
+			var seen bytes.Buffer
+			m.Watch = &seen
+			out, err := m.Run(context.Background())
+			if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+				t.Errorf("%v, want %q", err, c.want)
+			}
+			if name == "works" && (out.Console != "fine\n" || string(out.Results) != "r\n" || seen.String() != "fine\n") {
+				t.Errorf("%q, %q, watched %q", out.Console, out.Results, seen.String())
+			}
+		})
+	}
+}
+
+func TestRunEndsWithItsContext(t *testing.T) {
+	m := script(t, "exec sleep 100")
+	ctx, cancel := context.WithTimeout(context.Background(), 300*time.Millisecond)
+	defer cancel()
+	start := time.Now()
+	if _, err := m.Run(ctx); !errors.Is(err, context.DeadlineExceeded) {
+		t.Error(err)
+	}
+	if time.Since(start) > 30*time.Second {
+		t.Error("it outlived its context")
+	}
+}
+
+func TestMissingQEMUIsNamed(t *testing.T) {
+	m := script(t, "")
+	m.QEMU = "no-such-qemu"
+	if _, err := m.Run(context.Background()); err == nil || !strings.Contains(err.Error(), "qemu-system-x86") {
+		t.Error(err)
+	}
+}
+
+func TestRunLeavesNothing(t *testing.T) {
+	m := script(t, `echo x >"$console"`)
+	temp := t.TempDir()
+	t.Setenv("TMPDIR", temp)
+	if _, err := m.Run(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	if left, _ := os.ReadDir(temp); len(left) > 0 {
+		t.Errorf("left %v", left)
+	}
+}
+
+func TestBoundsOnWhatIsReadBack(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "f")
+	if err := os.WriteFile(path, []byte("0123456789"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	head, _ := readHead(path, 4)
+	tail, _ := readTail(path, 4)
+	if string(head) != "0123" || tail != "6789" {
+		t.Errorf("%q, %q", head, tail)
+	}
+}
+
+func TestLastWords(t *testing.T) {
+	var b strings.Builder
+	for i := range 100 {
+		fmt.Fprintf(&b, "line %d\r\n", i)
+	}
+	words := LastWords(b.String() + "\x1b[2J")
+	if !strings.HasPrefix(words, "line 76\n") || !strings.HasSuffix(words, "line 99\n?[2J") {
+		t.Errorf("%q", words)
+	}
+}
+
+func TestEscape(t *testing.T) {
+	if got := escape("/a,b"); got != "/a,,b" {
+		t.Error(got)
+	}
+}
