@@ -128,12 +128,25 @@ func (r *faultRun) alive() error {
 	return nil
 }
 
-// inCharge checks that the row's scheduler still has the machine.
+// inCharge checks that the row's scheduler has the machine; a daemon that the
+// kernel asked to start again has a moment to do so.
 func (r *faultRun) inCharge() error {
-	if r.g.Scheduler() != nil && !r.g.SchedulerAttached() {
-		return errors.New("the scheduler is no longer attached")
+	if r.g.Scheduler() == nil || r.becomesAttached(true, 2*time.Second) {
+		return nil
 	}
-	return nil
+	return errors.New("the scheduler is no longer attached")
+}
+
+// becomesAttached waits until a scheduler is attached, or until none is.
+func (r *faultRun) becomesAttached(want bool, limit time.Duration) bool {
+	const step = 10 * time.Millisecond
+	for waited := time.Duration(0); waited <= limit; waited += step {
+		if r.g.SchedulerAttached() == want {
+			return true
+		}
+		r.g.Sleep(step)
+	}
+	return false
 }
 
 // survived is alive and inCharge.

@@ -95,7 +95,9 @@ func classNames(g *guest.Guest) ([]string, error) {
 	return names, nil
 }
 
-// provokeError starts rota with the hidden switch that makes its BPF part fail.
+// provokeError starts rota with the hidden switch that makes its BPF part fail
+// a second later: the kernel must have every task at once, the daemon must say
+// why, and start again.
 func provokeError(r *faultRun) error {
 	if err := r.g.StopScheduler(); err != nil {
 		return err
@@ -105,27 +107,33 @@ func provokeError(r *faultRun) error {
 		return err
 	}
 	defer p.Stop(5 * time.Second)
-	seen := false
-	for range 1500 {
-		attached := r.g.SchedulerAttached()
-		seen = seen || attached
-		if !attached && (seen || !p.Running()) {
-			break
-		}
-		r.g.Sleep(10 * time.Millisecond)
+	const name = "rota run --debug-fault error"
+	if !r.becomesAttached(true, 20*time.Second) {
+		return fmt.Errorf("%s: never attached: %q", name, lastLine(p))
 	}
-	if r.g.SchedulerAttached() {
-		return errors.New("rota run --debug-fault error: still attached after 15 s")
+	if !r.becomesAttached(false, 10*time.Second) {
+		return fmt.Errorf("%s: still attached after 10 s", name)
 	}
 	if err := r.alive(); err != nil {
 		return err
 	}
-	out := p.Output()
-	r.g.Event("bpf_error", strings.TrimSpace(out.Stderr+out.Stdout))
-	if !strings.Contains(out.Stderr+out.Stdout, "debug") {
-		return fmt.Errorf("rota run --debug-fault error: does not say why it ended: exit code %d, %q", out.Exit, out.Stderr+out.Stdout)
+	if !r.becomesAttached(true, 20*time.Second) {
+		return fmt.Errorf("%s: not attached again after 20 s: %q", name, lastLine(p))
 	}
-	return nil
+	out := p.Output()
+	words := out.Stderr + out.Stdout
+	r.g.Event("bpf_error", strings.TrimSpace(words))
+	if !strings.Contains(words, "debug") {
+		return fmt.Errorf("%s: does not say why the scheduler ended: %q", name, words)
+	}
+	return r.alive()
+}
+
+// lastLine is the last that a program printed.
+func lastLine(p *guest.Proc) string {
+	out := p.Output()
+	text := strings.TrimSpace(out.Stdout + out.Stderr)
+	return text[strings.LastIndexByte(text, '\n')+1:]
 }
 
 // killWith ends the daemon by a signal: the kernel must have every task at once.
@@ -140,11 +148,8 @@ func killWith(signal syscall.Signal) func(*faultRun) error {
 		if err := daemon.Signal(signal); err != nil {
 			return err
 		}
-		for waited := time.Duration(0); r.g.SchedulerAttached(); waited += time.Millisecond {
-			if waited > backLimit {
-				return fmt.Errorf("daemon after %v: the scheduler is still attached after %v", signal, backLimit)
-			}
-			r.g.Sleep(time.Millisecond)
+		if !r.becomesAttached(false, backLimit) {
+			return fmt.Errorf("daemon after %v: the scheduler is still attached after %v", signal, backLimit)
 		}
 		if err := r.alive(); err != nil {
 			return err
