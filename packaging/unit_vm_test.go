@@ -14,7 +14,8 @@ import (
 var bounding = regexp.MustCompile(`(?m)^CapabilityBoundingSet=(.*)$`)
 
 // TestUnitGivesEnough starts rota in a virtual machine with the capabilities of
-// the unit and no others: it must attach, answer, reload and leave.
+// the unit and no others: it must attach, see what another user's task executes,
+// answer, reload and leave.
 func TestUnitGivesEnough(t *testing.T) {
 	m := bounding.FindStringSubmatch(read(t, "systemd/rota.service"))
 	if m == nil {
@@ -25,7 +26,13 @@ func TestUnitGivesEnough(t *testing.T) {
 		caps += ",+" + strings.ToLower(strings.TrimPrefix(name, "CAP_"))
 	}
 	out := boot(t, `
-mkdir -p /etc/rota /run/rota && cp /example.yaml /etc/rota/rota.yaml
+mkdir -p /etc/rota /run/rota /tmp/other && cp /bin/busybox /tmp/other/sleep
+echo "rota:x:77:" > /etc/group
+cat > /etc/rota/rota.yaml <<END
+classes: [{name: other}]
+rules: [{match: {exe: /tmp/other}, class: other}]
+END
+/bin/setpriv --reuid 65534 --clear-groups /tmp/other/sleep 100 &
 # With its path: the shell has a smaller setpriv of its own.
 /bin/setpriv --bounding-set=`+caps+` --no-new-privs /bin/rota run & daemon=$!
 for try in 1 2 3 4 5 6 7 8 9 10; do
@@ -35,12 +42,16 @@ done
 echo "state: $(cat /sys/kernel/sched_ext/state)"
 /bin/rota status | grep ^state
 /bin/rota reload
+/bin/rota class list
+echo "group: $(stat -c %g /run/rota/rota.sock)"
 kill $daemon; wait $daemon
 echo "exit code: $?"
 echo "state: $(cat /sys/kernel/sched_ext/state)"
 `)
-	for _, want := range []string{"state: enabled", "in force", "exit code: 0", "state: disabled"} {
-		if !strings.Contains(out, want) {
+	for _, want := range []string{
+		`state: enabled`, `in force`, `other +fair .* 1\b`, `group: 77`, `exit code: 0`, `state: disabled`,
+	} {
+		if !regexp.MustCompile(want).MatchString(out) {
 			t.Errorf("no %q", want)
 		}
 	}
@@ -62,7 +73,7 @@ func boot(t *testing.T, script string) string {
 		t.Fatal(err)
 	}
 	cmd := exec.Command(bin+"/rota-lab", "exec", "--tool", setpriv,
-		"--file", bin+"/rota=/bin/rota", "--file", "rota.yaml=/example.yaml", "--", script)
+		"--file", bin+"/rota=/bin/rota", "--", script)
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
