@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"runtime"
 	"runtime/debug"
 	"strings"
 	"syscall"
@@ -26,6 +27,9 @@ const (
 	exitFailed = 1
 	exitUnfit  = 78 // EX_CONFIG of sysexits.h: this kernel can't run rota
 )
+
+// maxThreads is how many threads of Go run at a time.
+const maxThreads = 2
 
 // exitError is an error with the exit code that it asks for. Without a text
 // everything has been said already.
@@ -44,10 +48,13 @@ func (e *exitError) Error() string {
 func (e *exitError) Unwrap() error { return e.err }
 
 func main() {
-	// The daemon stays below 30 MB; the other commands are over before any
-	// of this matters.
-	debug.SetMemoryLimit(24 << 20)
-	debug.SetGCPercent(50)
+	// The daemon stays below 30 MB, without collecting garbage over and over
+	// while it reads the kernel's types; package daemon turns the collector
+	// up once it is attached. The other commands are over before any of this
+	// matters. More threads would only take memory: there is little to do.
+	debug.SetMemoryLimit(20 << 20)
+	debug.SetGCPercent(-1)
+	runtime.GOMAXPROCS(maxThreads)
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	err := newCommand().ExecuteContext(ctx)
 	stop()

@@ -1,12 +1,13 @@
 package main
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
 	"os/signal"
-	"runtime"
 	"sync"
 	"syscall"
 
@@ -21,10 +22,6 @@ import (
 
 // defaultConfig is read when it is there and no other file is named.
 const defaultConfig = "/etc/rota/rota.yaml"
-
-// maxThreads is how many threads of the daemon run at a time: it has little
-// to do, and more would only take memory.
-const maxThreads = 2
 
 func runCommand() *cobra.Command {
 	var config, fault string
@@ -51,18 +48,30 @@ Exit code: 0 asked to stop; 78 this kernel can't run rota; 1 anything else.`,
 		if fault != "" && fault != "error" {
 			return fmt.Errorf(`rota run: --debug-fault %q: unknown: write "error"`, fault)
 		}
-		if err := refusal(sched.Check()); err != nil {
-			return err
-		}
 		source := daemon.Source{Path: config}
 		if config == "" {
 			source = daemon.Source{Path: defaultConfig, Optional: true}
 		}
 		options := runOptions(source, logger(wantJSON(c)))
 		options.ProvokeError = fault == "error"
-		return run(c.Context(), options, *socket)
+		return explain(run(c.Context(), options, *socket))
 	}
 	return c
+}
+
+// explain puts an unfit kernel before every other reason not to start: the
+// others can be mended in vain. When all went well nobody waits for the look.
+func explain(err error) error {
+	if err == nil {
+		return nil
+	}
+	refused := refusal(sched.Check())
+	var unfit *sched.UnfitError
+	var exit *exitError
+	if errors.As(err, &unfit) || errors.As(refused, &exit) && exit.code == exitUnfit {
+		return cmp.Or(refused, err)
+	}
+	return err
 }
 
 func runOptions(source daemon.Source, log *slog.Logger) daemon.Options {
@@ -92,7 +101,6 @@ func runOptions(source daemon.Source, log *slog.Logger) daemon.Options {
 // run is the life of the daemon: the door first, since it also keeps a second
 // daemon away, then the scheduler.
 func run(ctx context.Context, o daemon.Options, socket string) error {
-	runtime.GOMAXPROCS(maxThreads)
 	d, err := daemon.New(o)
 	if err != nil {
 		return err

@@ -12,6 +12,9 @@ import (
 	"rota/internal/sched"
 )
 
+// gcPercent trades time that the daemon hardly uses for memory.
+const gcPercent = 50
+
 // Run keeps the scheduler attached until ctx ends (nil) or until it is given
 // up (an error): when it can't be loaded at first, or fails too often. When
 // Run returns, the kernel's own scheduler has every task.
@@ -71,17 +74,20 @@ func (d *Daemon) wait(ctx context.Context, wait time.Duration, reason string) bo
 // attached loads the scheduler and stays until it ends or ctx does. The error
 // is that of loading or of detaching.
 func (d *Daemon) attached(ctx context.Context) (sched.ExitInfo, error) {
+	begin := time.Now()
 	s, err := d.attach(ctx)
 	if err != nil {
 		return sched.ExitInfo{}, err
 	}
+	took := time.Since(begin)
 	working, stop := context.WithCancel(ctx)
 	done := s.work(working)
 	tasks := s.tasks.scan(working)
-	// Loading parses the kernel's type information: memory never needed again.
+	// Loading read the kernel's types: memory that is never needed again.
+	debug.SetGCPercent(gcPercent)
 	debug.FreeOSMemory()
 	plan := s.plan()
-	d.Log.Info("scheduler: attached", "classes", len(plan.config.Classes), "rules", len(plan.config.Rules), "tasks", tasks)
+	d.Log.Info("scheduler: attached", "classes", len(plan.config.Classes), "rules", len(plan.config.Rules), "tasks", tasks, "took", took.Round(time.Millisecond))
 	d.setState(api.Running, "")
 	d.Notify("READY=1")
 	if d.ProvokeError {
