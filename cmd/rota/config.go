@@ -41,7 +41,7 @@ Exit code: 0 the file is good; 1 it is not.`,
 			if err != nil {
 				return err
 			}
-			_, err = fmt.Fprintf(c.OutOrStdout(), "%s: good: %d classes, %d rules\n", path, len(checked.Classes), len(checked.Rules))
+			_, err = fmt.Fprintf(c.OutOrStdout(), "%s: good: %s, %s\n", path, plural(len(checked.Classes), "class"), plural(len(checked.Rules), "rule"))
 			return err
 		},
 	}

@@ -57,12 +57,16 @@ func writeColumns(w io.Writer, words int, rows [][]string) error {
 // number is a counter as text.
 func number(n uint64) string { return strconv.FormatUint(n, 10) }
 
-// plural is a number of things: 1 time, 2 times.
+// plural is a number of things: 1 time, 2 times, 2 classes.
 func plural(n int, thing string) string {
-	if n == 1 {
-		return "1 " + thing
+	switch {
+	case n == 1:
+	case strings.HasSuffix(thing, "s"):
+		thing += "es"
+	default:
+		thing += "s"
 	}
-	return strconv.Itoa(n) + " " + thing + "s"
+	return strconv.Itoa(n) + " " + thing
 }
 
 // safe shows text from elsewhere without what a terminal would obey.

@@ -30,8 +30,8 @@ scheduler. A file with faults is refused, and everything stays as it was.`,
 		case wantJSON(c):
 			return writeJSON(c, answer)
 		}
-		_, err = fmt.Fprintf(c.OutOrStdout(), "%s: %d classes, %d rules in force; %d tasks classified\n",
-			sourceWords(answer.Config.Path), answer.Classes, answer.Config.Rules, answer.Tasks)
+		_, err = fmt.Fprintf(c.OutOrStdout(), "%s: %s and %s in force; %s classified\n",
+			sourceWords(answer.Config.Path), plural(answer.Classes, "class"), plural(answer.Config.Rules, "rule"), plural(answer.Tasks, "task"))
 		return err
 	}
 	return c

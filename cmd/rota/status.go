@@ -107,11 +107,7 @@ func stateWords(s api.Status) string {
 }
 
 func configWords(c api.Config) string {
-	path := c.Path
-	if path == "" {
-		path = "built-in defaults"
-	}
-	words := fmt.Sprintf("%s, %d rules, in force since %s", safe(path), c.Rules, c.Loaded.Format(time.RFC3339))
+	words := fmt.Sprintf("%s, %s, in force since %s", sourceWords(c.Path), plural(c.Rules, "rule"), c.Loaded.Format(time.RFC3339))
 	if len(c.Refused) > 0 {
 		words += "; the newer file is refused"
 	}

@@ -62,6 +62,7 @@ type Daemon struct {
 	lastExit *api.Exit
 	force    force
 	refused  []api.Fault
+	seen     stamp    // of the file that was read last
 	session  *session // nil while not attached
 }
 
@@ -74,6 +75,7 @@ type force struct {
 
 // New reads the configuration. The error is the refusal of the file.
 func New(o Options) (*Daemon, error) {
+	seen := o.Source.stamp()
 	c, path, err := o.Source.read()
 	if err != nil {
 		return nil, err
@@ -84,6 +86,7 @@ func New(o Options) (*Daemon, error) {
 		started: now,
 		state:   api.Starting,
 		force:   force{c, path, now},
+		seen:    seen,
 	}, nil
 }
 

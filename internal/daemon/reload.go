@@ -22,6 +22,7 @@ func (d *Daemon) Reload(ctx context.Context) (api.Reload, error) {
 	defer d.change.Unlock()
 	d.Notify(fmt.Sprintf("RELOADING=1\nMONOTONIC_USEC=%d", monotonic().Microseconds()))
 	defer d.Notify("READY=1")
+	d.saw(d.Source.stamp())
 	c, path, err := d.Source.read()
 	if err != nil {
 		return api.Reload{}, d.refuse(err)

@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"context"
+	"log/slog"
 	"path/filepath"
 	"time"
 
@@ -21,10 +22,13 @@ func (d *Daemon) Watch(ctx context.Context) {
 		err = watcher.Add(filepath.Dir(d.Source.Path))
 	}
 	if err != nil {
-		d.Log.Info("configuration: not watched, use: rota reload", "file", d.Source.Path, "error", err)
+		level := slog.LevelWarn
+		if d.Source.Optional {
+			level = slog.LevelDebug // most machines without a file have no folder either
+		}
+		d.Log.Log(ctx, level, "configuration: not watched, use: rota reload", "file", d.Source.Path, "error", err)
 		return
 	}
-	last := d.Source.stamp()
 	var settled <-chan time.Time
 	for {
 		select {
@@ -41,22 +45,31 @@ func (d *Daemon) Watch(ctx context.Context) {
 			}
 		case <-settled:
 			settled = nil
-			last = d.changed(ctx, last)
+			d.changed(ctx)
 		}
 	}
 }
 
-// changed reloads when the file is not the one of the stamp, and returns the
-// new stamp. A file that is gone changes nothing until it is back.
-func (d *Daemon) changed(ctx context.Context, last stamp) stamp {
-	now := d.Source.stamp()
-	switch {
-	case now == last:
-	case now == stamp{}:
+// changed reloads when the file is not the one that was read last. A file
+// that is gone changes nothing until it is back.
+func (d *Daemon) changed(ctx context.Context) {
+	d.mu.Lock()
+	last := d.seen
+	d.mu.Unlock()
+	switch now := d.Source.stamp(); now {
+	case last:
+	case stamp{}:
+		d.saw(now)
 		d.Log.Warn("configuration: file is gone, its content stays in force", "file", d.Source.Path)
 	default:
 		// The refusal is logged where it happens.
 		_, _ = d.Reload(ctx)
 	}
-	return now
+}
+
+// saw notes which version of the file is about to be read.
+func (d *Daemon) saw(s stamp) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.seen = s
 }
