@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"os"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -19,7 +21,8 @@ func execCommand() *cobra.Command {
 		Short: "Boot a kernel, run one shell command line under a scheduler, print its output",
 		Long: `Boot a kernel, run one shell command line under a scheduler, print its output.
 
-The command line runs in busybox sh. Copy host programs with --tool.`,
+The command line runs in busybox sh; its exit code becomes this command's. Copy
+host programs with --tool.`,
 		Example: `  rota-lab exec --sched rota --tool hackbench -- hackbench -g 4 -l 200`,
 		Args:    cobra.MinimumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -27,9 +30,15 @@ The command line runs in busybox sh. Copy host programs with --tool.`,
 			if err != nil {
 				return err
 			}
-			lab.Machine.Watch = crDropper{os.Stdout}
+			console := &plainConsole{w: c.OutOrStdout()}
+			lab.Machine.Watch = console
 			out, err := lab.Run(c.Context())
+			console.flush()
 			printFacts(out.Results)
+			if code, _ := out.Results.Event(exitEvent); err == nil && code.Text != "0" {
+				n, _ := strconv.Atoi(code.Text)
+				err = commandExit(n)
+			}
 			return err
 		},
 	}
@@ -49,12 +58,38 @@ func printFacts(r guest.Results) {
 	say("kernel %s, clocksource %s, sched_ext attached %s, virtual time %.3f s", release.Text, clock.Text, attached.Text, used.Value)
 }
 
-// crDropper turns the line ends of a serial console into plain ones.
-type crDropper struct{ w *os.File }
+// commandExit is the exit code of exec's command line, passed on.
+type commandExit int
 
-func (d crDropper) Write(p []byte) (int, error) {
-	_, err := d.w.Write(bytes.ReplaceAll(p, []byte{'\r'}, nil))
-	return len(p), err
+func (e commandExit) Error() string {
+	return fmt.Sprintf("the command ended with exit code %d", int(e))
+}
+
+// plainConsole passes a serial console on line by line, with plain line ends
+// and without the kernel's farewell.
+type plainConsole struct {
+	w    io.Writer
+	line []byte
+}
+
+func (c *plainConsole) Write(p []byte) (int, error) {
+	for _, b := range p {
+		if b != '\r' {
+			c.line = append(c.line, b)
+		}
+		if b == '\n' || len(c.line) > 64<<10 {
+			c.flush()
+		}
+	}
+	return len(p), nil
+}
+
+func (c *plainConsole) flush() {
+	if end := bytes.Index(c.line, []byte("] reboot: Power down")); end >= 0 {
+		c.line = c.line[:max(0, bytes.LastIndexByte(c.line[:end], '['))]
+	}
+	c.w.Write(c.line)
+	c.line = c.line[:0]
 }
 
 func shellCommand() *cobra.Command {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"os"
+	"strconv"
 
 	"rota/lab/guest"
 	"rota/lab/scenario"
@@ -13,6 +14,9 @@ const (
 	execPlan  = "!exec"
 	shellPlan = "!shell"
 )
+
+// exitEvent carries the exit code of exec's command line.
+const exitEvent = "exit_code"
 
 // guestFunction finds what a plan's scenario does in the guest.
 func guestFunction(name string) (func(*guest.Guest) error, bool) {
@@ -34,8 +38,13 @@ func execInGuest(g *guest.Guest) error {
 		return err
 	}
 	defer console.Close()
-	_, err = g.Run(guest.Cmd{Path: "busybox", Args: []string{"sh", "-c", g.Command}, Stdout: console, Stderr: console})
-	return err
+	p, err := g.Start(guest.Cmd{Path: "busybox", Args: []string{"sh", "-c", g.Command}, Stdout: console, Stderr: console})
+	if err != nil {
+		return err
+	}
+	out, _ := p.Wait() // its exit code is the caller's business
+	g.Event(exitEvent, strconv.Itoa(out.Exit))
+	return nil
 }
 
 // shellInGuest gives the terminal to an interactive shell until it ends.

@@ -192,7 +192,7 @@ func TestFailuresAreNamed(t *testing.T) {
 		{"panic", "Kernel panic - not syncing", nil},
 		{"crash", "ended with exit code 2", nil},
 		{"fail", "no luck today", nil},
-		{"hang", "not finished after 20s of virtual time; running: ", func(c *Cell) { c.Plan.Limit = 20 * time.Second }},
+		{"hang", "not finished after 5s of virtual time; running: ", func(c *Cell) { c.Plan.Limit = 5 * time.Second }},
 		{"nothing", "CPUs online, not the 3 asked for", func(c *Cell) { c.Plan.CPUs = 3 }},
 		{"nothing", "host time limit of 1s", func(c *Cell) { c.Machine.HostLimit = time.Second }},
 		{"nothing", `scheduler "/bin/false": ended with exit code 1 before it attached`, func(c *Cell) { c.Plan.Row.Scheduler = busyboxAs(t, "false") }},

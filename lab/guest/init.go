@@ -39,6 +39,7 @@ func Main(find Functions) {
 	if err := mountAll(); err != nil {
 		powerOff("init: " + err.Error())
 	}
+	unix.Sethostname([]byte("rota-lab"))
 	plan, err := readPlan()
 	if err != nil {
 		powerOff("init: " + err.Error())

@@ -18,7 +18,7 @@ func (g *Guest) Terminal(port, program string, args ...string) error {
 	cmd := exec.Command("/proc/self/exe", append([]string{stageArg, "{}", program}, args...)...)
 	cmd.Args[0] = "/init"
 	cmd.Dir = "/root"
-	cmd.Env = append(baseEnv(), "TERM=vt100", `PS1=\u@rota-lab:\w\$ `)
+	cmd.Env = append(baseEnv(), "TERM=vt100", `PS1=rota-lab:\w# `)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = tty, tty, tty
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true, Ctty: 0}
 	if err := cmd.Start(); err != nil {

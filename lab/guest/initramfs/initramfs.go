@@ -42,6 +42,10 @@ func New() *Image {
 	} {
 		im.entries[link[0]] = entry{mode: fs.ModeSymlink | 0o777, data: []byte(link[1])}
 	}
+	// Programs look up who they run as.
+	im.entries["etc/passwd"] = entry{mode: 0o644, data: []byte("root:x:0:0:root:/root:/bin/sh\nnobody:x:65534:65534:nobody:/:/bin/false\n")}
+	im.entries["etc/group"] = entry{mode: 0o644, data: []byte("root:x:0:\nnogroup:x:65534:\n")}
+	im.entries["etc/hosts"] = entry{mode: 0o644, data: []byte("127.0.0.1 localhost\n")}
 	return im
 }
 
