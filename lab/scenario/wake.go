@@ -21,10 +21,14 @@ rules:
 `
 
 // wakeLoops are the wake-ups per figure, one per ms.
-const wakeLoops = 2000
+const wakeLoops = 1000
+
+// wakeLimit ends a figure whose wake-ups are so late that they do not come to
+// an end: what was seen until then counts.
+const wakeLimit = 3 * time.Second
 
 // cyclictestRange is what cyclictest's histogram holds, in us.
-const cyclictestRange = 200000
+const cyclictestRange = 100000
 
 // wake measures how late a task runs after its timer has woken it.
 func wake() Scenario {
@@ -119,7 +123,7 @@ func wakeUnder(g *guest.Guest, load wakeLoad) error {
 	return nil
 }
 
-// cyclictest measures wakeLoops wake-ups, or as many as 8 s hold, under the
+// cyclictest measures wakeLoops wake-ups, or as many as wakeLimit holds, under the
 // load of s. The load pauses while the tool writes its histogram: that costs
 // more than the measurement, and the tool has a task's usual share only.
 func cyclictest(s *stage, nice int) (output.Latency, error) {
@@ -128,7 +132,7 @@ func cyclictest(s *stage, nice int) (output.Latency, error) {
 	if s.g.Row.Fifo {
 		policy = []string{"--policy=fifo", "--priority=80"}
 	}
-	args := append(policy, "--quiet", "--interval=1000", "--loops="+strconv.Itoa(wakeLoops), "--duration=8",
+	args := append(policy, "--quiet", "--interval=1000", "--loops="+strconv.Itoa(wakeLoops), fmt.Sprintf("--duration=%d", int(wakeLimit.Seconds())),
 		"--histogram="+strconv.Itoa(cyclictestRange), "--histfile=/dev/null", "--json="+file)
 	p, err := s.g.Start(guest.Cmd{Path: "cyclictest", Args: args, Nice: nice})
 	if err != nil {
@@ -150,9 +154,13 @@ func cyclictest(s *stage, nice int) (output.Latency, error) {
 }
 
 // waitForThread returns when the second thread of p, which measures, has come
-// and gone, or when p has ended.
+// and gone, when p has ended, or when it has had its time: a task that gets no
+// CPU can't see that it is to end.
 func (s *stage) waitForThread(p *guest.Proc) {
-	for seen := false; p.Running(); s.g.Sleep(20 * time.Millisecond) {
+	const step, grace = 20 * time.Millisecond, 500 * time.Millisecond
+	seen := false
+	for waited := time.Duration(0); p.Running() && waited < wakeLimit+grace; waited += step {
+		s.g.Sleep(step)
 		threads, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", p.Pid))
 		if err != nil || seen && len(threads) < 2 {
 			return
