@@ -20,9 +20,14 @@ import (
 func (d *Daemon) Reload(ctx context.Context) (api.Reload, error) {
 	d.change.Lock()
 	defer d.change.Unlock()
+	return d.reload(ctx)
+}
+
+// reload is Reload with change held.
+func (d *Daemon) reload(ctx context.Context) (api.Reload, error) {
 	d.Notify(fmt.Sprintf("RELOADING=1\nMONOTONIC_USEC=%d", monotonic().Microseconds()))
 	defer d.Notify("READY=1")
-	d.saw(d.Source.stamp())
+	d.seen = d.Source.stamp()
 	c, path, err := d.Source.read()
 	if err != nil {
 		return api.Reload{}, d.refuse(err)

@@ -53,23 +53,15 @@ func (d *Daemon) Watch(ctx context.Context) {
 // changed reloads when the file is not the one that was read last. A file
 // that is gone changes nothing until it is back.
 func (d *Daemon) changed(ctx context.Context) {
-	d.mu.Lock()
-	last := d.seen
-	d.mu.Unlock()
+	d.change.Lock()
+	defer d.change.Unlock()
 	switch now := d.Source.stamp(); now {
-	case last:
+	case d.seen:
 	case stamp{}:
-		d.saw(now)
+		d.seen = now
 		d.Log.Warn("configuration: file is gone, its content stays in force", "file", d.Source.Path)
 	default:
 		// The refusal is logged where it happens.
-		_, _ = d.Reload(ctx)
+		_, _ = d.reload(ctx)
 	}
-}
-
-// saw notes which version of the file is about to be read.
-func (d *Daemon) saw(s stamp) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.seen = s
 }
