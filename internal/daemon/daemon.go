@@ -54,6 +54,7 @@ type Daemon struct {
 	// change is held by whoever changes what is in force: a reload, or
 	// loading and ending the scheduler. It is taken before mu.
 	change sync.Mutex
+	seen   stamp // of the file that was read last
 
 	mu       sync.Mutex
 	state    api.State
@@ -62,7 +63,6 @@ type Daemon struct {
 	lastExit *api.Exit
 	force    force
 	refused  []api.Fault
-	seen     stamp    // of the file that was read last
 	session  *session // nil while not attached
 }
 
