@@ -20,29 +20,30 @@ type procfs struct{ root string }
 // a long path in each of a dozen hierarchies.
 const maxRead = 64 << 10
 
-// read reads the beginning of a task's file. The files of procfs come in one
-// or few pieces and never block.
+// read reads the beginning of a task's file. It makes the system calls
+// itself, since it runs at each exec of the machine, and asks once when the
+// answer leaves room: these files come in one piece and never block.
 func (p procfs) read(tid uint32, name string) ([]byte, error) {
-	f, err := os.Open(p.path(tid, name))
+	fd, err := unix.Open(p.path(tid, name), unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close()
-	buffer := make([]byte, 0, 1024)
-	for len(buffer) < maxRead {
-		if len(buffer) == cap(buffer) {
-			buffer = append(buffer, 0)[:len(buffer)]
-		}
-		n, err := f.Read(buffer[len(buffer):cap(buffer)])
-		buffer = buffer[:len(buffer)+n]
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err != nil {
+	defer unix.Close(fd)
+	buffer := make([]byte, 2048)
+	for used := 0; ; {
+		n, err := unix.Read(fd, buffer[used:])
+		switch {
+		case err == unix.EINTR:
+			continue
+		case err != nil:
 			return nil, err
 		}
+		used += n
+		if used < len(buffer) || used >= maxRead {
+			return buffer[:used], nil
+		}
+		buffer = append(buffer, make([]byte, len(buffer))...)
 	}
-	return buffer, nil
 }
 
 func (p procfs) path(tid uint32, name string) string {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"runtime/debug"
 	"strings"
 	"time"
@@ -83,8 +84,11 @@ func (d *Daemon) attached(ctx context.Context) (sched.ExitInfo, error) {
 	working, stop := context.WithCancel(ctx)
 	done := s.work(working)
 	tasks := s.tasks.scan(working)
-	// Loading read the kernel's types: memory that is never needed again.
+	// Loading read the kernel's types: memory that is never needed again. The
+	// limit was for that; a large configuration may need more for a moment,
+	// and would spend its time collecting garbage.
 	debug.SetGCPercent(gcPercent)
+	debug.SetMemoryLimit(math.MaxInt64)
 	debug.FreeOSMemory()
 	plan := s.plan()
 	d.Log.Info("scheduler: attached", "classes", len(plan.config.Classes), "rules", len(plan.config.Rules), "tasks", tasks, "took", took.Round(time.Millisecond))
