@@ -38,23 +38,33 @@ func (s Store) openApt(ctx context.Context, suite string) (*apt, error) {
 		}
 	}
 	a := &apt{dir: filepath.Join(s.Dir, "apt", suite)}
-	for _, d := range []string{"lists/partial", "cache/archives/partial", "etc"} {
+	for _, d := range []string{"lists/partial", "cache/archives/partial"} {
 		if err := os.MkdirAll(filepath.Join(a.dir, d), 0o755); err != nil {
 			return nil, fmt.Errorf("kernel cache: %w", err)
 		}
 	}
-	var sources strings.Builder
-	for _, m := range mirrors {
-		fmt.Fprintf(&sources, "deb [arch=amd64 signed-by=%s] %s %s main\n", m.Keyring, m.URI, suite)
-	}
-	if err := os.WriteFile(filepath.Join(a.dir, "sources.list"), []byte(sources.String()), 0o644); err != nil {
-		return nil, fmt.Errorf("kernel cache: %w", err)
-	}
 	s.log("reading the package list of %s", suite)
-	if _, err := a.run(ctx, "apt-get", "update", "--error-on=any"); err != nil {
-		return nil, fmt.Errorf("read the package list of suite %s: %w", suite, err)
+	var failed []error
+	for _, m := range mirrors { // not each need have every suite
+		err := a.update(ctx, m, suite)
+		if err == nil {
+			return a, nil
+		}
+		failed = append(failed, err)
 	}
-	return a, nil
+	return nil, fmt.Errorf("read the package list of suite %s: %w", suite, errors.Join(failed...))
+}
+
+func (a *apt) update(ctx context.Context, m Mirror, suite string) error {
+	if !isFile(m.Keyring) {
+		return fmt.Errorf("%s is missing; install the package debian-archive-keyring", m.Keyring)
+	}
+	line := fmt.Sprintf("deb [arch=amd64 signed-by=%s] %s %s main\n", m.Keyring, m.URI, suite)
+	if err := os.WriteFile(filepath.Join(a.dir, "sources.list"), []byte(line), 0o644); err != nil {
+		return fmt.Errorf("kernel cache: %w", err)
+	}
+	_, err := a.run(ctx, "apt-get", "update", "--error-on=any")
+	return err
 }
 
 // machineMirrors finds the Debian archives among the machine's apt sources,
@@ -67,9 +77,6 @@ func machineMirrors(ctx context.Context) ([]Mirror, error) {
 	uris := debianURIs(string(out))
 	if len(uris) == 0 {
 		return nil, errors.New("no Debian archive among this machine's apt sources; name one with --mirror URI (and install the package debian-archive-keyring), or give --kernel the path of a bzImage")
-	}
-	if !isFile(debianKeyring) {
-		return nil, fmt.Errorf("%s is missing; install the package debian-archive-keyring", debianKeyring)
 	}
 	var mirrors []Mirror
 	for _, uri := range uris {

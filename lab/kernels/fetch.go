@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 )
 
@@ -28,6 +29,11 @@ func (s Store) fetch(ctx context.Context, row Row) (Kernel, error) {
 	}
 	a, err := s.openApt(ctx, row.Suite)
 	if err != nil {
+		if k, found := s.otherCached(row); found && ctx.Err() == nil {
+			k.Note = fmt.Sprintf("kernel %s: the pinned %s %s is not in the cache and could not be fetched; %s took its place (%v)",
+				row.Name, row.Packages[0].Name, row.Packages[0].Version, k.Release, err)
+			return k, nil
+		}
 		return Kernel{}, fmt.Errorf("kernel %s: %w", row.Name, err)
 	}
 	note := ""
@@ -54,6 +60,20 @@ func (s Store) fetch(ctx context.Context, row Row) (Kernel, error) {
 		k.Note = note
 	}
 	return k, nil
+}
+
+// otherCached finds another version of the row in the cache, the newest.
+func (s Store) otherCached(row Row) (Kernel, bool) {
+	var best Kernel
+	dirs, _ := filepath.Glob(filepath.Join(s.Dir, row.Name+"_*"))
+	for _, dir := range dirs {
+		other := row
+		other.Packages = []Package{{Name: row.Packages[0].Name, Version: strings.TrimPrefix(filepath.Base(dir), row.Name+"_")}}
+		if k, err := s.cached(other); err == nil && (best.Release == "" || olderRelease(best.Release, k.Release)) {
+			best = k
+		}
+	}
+	return best, best.Release != ""
 }
 
 // install downloads, verifies and unpacks a row's packages.

@@ -221,7 +221,7 @@ func store(t *testing.T, pinned, has string, spoil bool) (Store, Row) {
 	const name = "linux-image-6.18.15-cloud-amd64"
 	fakeApt(t, dir, name, has, sha)
 	row := Row{Name: "6.18", Series: "6.18", Suite: "trixie", Flavour: "cloud-amd64", Packages: []Package{{name, pinned, sha, 5}}}
-	return Store{Dir: filepath.Join(t.TempDir(), "cache"), Lock: Lock{Rows: []Row{row}}, Mirrors: []Mirror{{"http://m", "/k"}}}, row
+	return Store{Dir: filepath.Join(t.TempDir(), "cache"), Lock: Lock{Rows: []Row{row}}, Mirrors: []Mirror{{"http://m", filepath.Join(dir, "apt-get")}}}, row
 }
 
 func TestGet(t *testing.T) {
@@ -250,6 +250,23 @@ func TestGoneVersionIsReplacedLoudly(t *testing.T) {
 	}
 	if !strings.Contains(strings.Join(said, "\n"), "is gone") {
 		t.Errorf("said only %q", said)
+	}
+}
+
+func TestOfflineTakesAnotherVersionLoudly(t *testing.T) {
+	s, row := store(t, "1-1", "1-1", false)
+	if _, err := s.Get(context.Background(), "6.18"); err != nil {
+		t.Fatal(err)
+	}
+	s.Lock.Rows[0].Packages = []Package{{row.Packages[0].Name, "1-2", sum, 5}}
+	s.Mirrors = []Mirror{{"http://m", "/no/such/keyring"}}
+	k, err := s.Get(context.Background(), "6.18")
+	if err != nil || k.Version != "1-1" || !strings.Contains(k.Note, "could not be fetched; 6.18.15-x took its place") {
+		t.Errorf("%+v, %v", k, err)
+	}
+	s.Lock.Rows[0].Name = "other"
+	if _, err := s.Get(context.Background(), "other"); err == nil || !strings.Contains(err.Error(), "debian-archive-keyring") {
+		t.Errorf("nothing to fall back on: %v", err)
 	}
 }
 

@@ -110,6 +110,7 @@ func TestRun(t *testing.T) {
 		"panics":     {`echo "[1.0] Kernel panic - not syncing: test" >"$console"`, "kernel: [1.0] Kernel panic - not syncing: test"},
 		"oopses":     {`printf 'BUG: kernel NULL pointer\r\nmore\r\n' >"$console"`, "BUG: kernel NULL pointer; the guest said last:\nBUG: kernel NULL pointer\nmore"},
 		"qemu fails": {`echo "no such machine" >&2; exit 1`, "qemu: exit status 1: no such machine; the guest said last:\n(nothing)"},
+		"floods":     {`exec dd if=/dev/zero of="$console" bs=1M count=70 2>/dev/null`, "qemu: signal: file size limit exceeded"},
 		"hangs":      {`echo booting >"$console"; exec sleep 100`, "host time limit of 300ms; the guest said last:\nbooting"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -13,6 +13,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // Outcome is what a machine left behind.
@@ -26,6 +28,7 @@ type Outcome struct {
 const (
 	MaxConsole = 1 << 20
 	MaxResults = 32 << 20
+	maxPort    = 64 << 20 // on disk, of one port
 )
 
 // ErrHostLimit says that a machine was ended because HostLimit had passed.
@@ -111,7 +114,18 @@ func runQEMU(ctx context.Context, qemu string, args []string, terminal *os.File)
 	}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	cmd.WaitDelay = 5 * time.Second
-	err := cmd.Run()
+	if err := cmd.Start(); err != nil {
+		return "", err
+	}
+	// A guest that never stops talking must not fill the disk: QEMU is ended
+	// when one of its ports has written this much.
+	limit := unix.Rlimit{Cur: maxPort, Max: maxPort}
+	if err := unix.Prlimit(cmd.Process.Pid, unix.RLIMIT_FSIZE, &limit, nil); err != nil {
+		cmd.Process.Kill()
+		cmd.Wait()
+		return "", fmt.Errorf("bound what it writes: %w", err)
+	}
+	err := cmd.Wait()
 	return strings.TrimSpace(words.String()), err
 }
 
