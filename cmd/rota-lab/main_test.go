@@ -1,0 +1,176 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"rota/lab/cell"
+	"rota/lab/guest"
+	"rota/lab/kernels"
+	"rota/lab/report"
+	"rota/lab/scenario"
+)
+
+func testRows() []scenario.Row {
+	return []scenario.Row{
+		{Name: "kernel", Scheduler: "kernel"}, {Name: "fifo", Scheduler: "kernel", Fifo: true},
+		{Name: "rota", Scheduler: "rota"}, {Name: "rota+classes", Scheduler: "rota", Config: "x"},
+	}
+}
+
+func TestChooseRows(t *testing.T) {
+	for name, c := range map[string]struct {
+		scheds, names []string
+		want, fault   string
+	}{
+		"all":            {nil, nil, "kernel, fifo, rota, rota+classes", ""},
+		"by scheduler":   {[]string{"rota"}, nil, "rota, rota+classes", ""},
+		"both":           {[]string{"kernel", "rota"}, nil, "kernel, fifo, rota, rota+classes", ""},
+		"by name":        {nil, []string{"rota", "kernel"}, "rota, kernel", ""},
+		"a path":         {[]string{"kernel", "/usr/bin/scx_lavd --fast"}, nil, "kernel, fifo, scx_lavd", ""},
+		"path and name":  {[]string{"kernel", "./scx_x"}, []string{"scx_x"}, "scx_x", ""},
+		"unknown":        {[]string{"cfs"}, nil, "", `--sched "cfs": must be kernel, rota, or a path`},
+		"unknown row":    {nil, []string{"x"}, "", `--row "x": must be one of kernel, fifo`},
+		"row is left":    {[]string{"kernel"}, []string{"rota"}, "", `--row "rota": must be one of kernel, fifo`},
+		"path is a rest": {[]string{"dir/scx_y"}, nil, "scx_y", ""},
+	} {
+		rows, err := chooseRows(testRows(), c.scheds, c.names)
+		if c.fault != "" {
+			if err == nil || !strings.Contains(err.Error(), c.fault) {
+				t.Errorf("%s: %v, want %q", name, err, c.fault)
+			}
+		} else if got := rowNamesOf(rows); err != nil || got != c.want {
+			t.Errorf("%s: %q, %v", name, got, err)
+		}
+	}
+}
+
+func TestToRun(t *testing.T) {
+	j := job{row: scenario.Row{Name: "rota", Scheduler: "rota", Config: "c"}, kernel: kernels.Kernel{Release: "6.18.15", Note: "note"}, seed: 7}
+	out := cell.Outcome{Results: guest.Results{
+		Metrics:    map[string]float64{"a_us": 1},
+		Histograms: map[string][]guest.Bucket{"h_us": {{Low: 0, High: 1, Count: 2}}},
+		Events:     []guest.Event{{Name: "clocksource", Text: "tsc"}, {Name: "attached", Text: "true"}, {Name: "reloaded", Text: "x"}, {Name: "virtual_time_s", Value: 1.25}},
+	}}
+	want := report.Run{
+		Row: "rota", Scheduler: "rota", Config: "c", Kernel: "6.18.15", Seed: 7, Note: "note", Attached: true, Exit: "broke", Clocksource: "tsc",
+		Metrics: map[string]float64{"a_us": 1}, Histograms: map[string][]report.Bucket{"h_us": {{Low: 0, High: 1, Count: 2}}},
+		Events: []report.Event{{Name: "reloaded", Text: "x"}, {Name: "virtual_time_s", Text: "1.250000"}},
+	}
+	if diff := cmp.Diff(want, toRun(j, out, errors.New("broke"))); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestCompareRuns(t *testing.T) {
+	run := func(v float64) []report.Run {
+		return []report.Run{{Row: "rota", Scheduler: "rota", Seed: 1, Metrics: map[string]float64{"a_us": v}}}
+	}
+	r := report.Results{Scenario: "wake", CPUs: 4, Seed: 1, Kernel: "6.18", Runs: run(1)}
+	if err := compareRuns(r, run(1)); err != nil {
+		t.Error(err)
+	}
+	if err := compareRuns(r, run(1.0000001)); err == nil || !strings.Contains(err.Error(), "row rota, seed 1: the second run differs") {
+		t.Error(err)
+	}
+}
+
+func TestPlainConsole(t *testing.T) {
+	for text, want := range map[string]string{
+		"a\r\nb\r\n":                             "a\nb\n",
+		"x\r\n[    2.7] reboot: Power down\r\n":  "x\n",
+		"no newline[    2.7] reboot: Power down": "no newline",
+		"half":                                   "half",
+	} {
+		var out bytes.Buffer
+		c := &plainConsole{w: &out}
+		for i := range len(text) { // a byte at a time, as from a serial port
+			c.Write([]byte{text[i]})
+		}
+		c.flush()
+		if out.String() != want {
+			t.Errorf("%q: %q, want %q", text, out.String(), want)
+		}
+	}
+}
+
+func TestCommandsRefuse(t *testing.T) {
+	dir := t.TempDir()
+	t.Setenv("ROTA_CACHE", dir)
+	if err := os.WriteFile(filepath.Join(dir, "bad.json"), []byte("{"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for line, want := range map[string]string{
+		"run nothing":                    `scenario "nothing": not known; see: rota-lab list`,
+		"run":                            "requires at least 1 arg",
+		"run wake --repeat 0":            "--repeat 0: must be 1..1000",
+		"run wake --jobs 0":              "--jobs 0: must be 1..256",
+		"run wake ping --json x":         "a results file holds one scenario",
+		"run wake --twice --realtime":    "never the same twice",
+		"run wake --sched cfs":           "must be kernel, rota, or a path",
+		"exec --kernel 9.9 -- true":      `kernel "9.9": neither a row`,
+		"exec --kernel /no/such -- true": "no such file",
+		"compare a.json":                 "accepts 2 arg(s)",
+		"compare /no/such /no/such":      "no such file",
+		"compare " + dir + "/bad.json x": "bad.json",
+		"kernels fetch 9.9":              `kernel "9.9": neither a row`,
+	} {
+		root := rootCommand()
+		root.SetArgs(strings.Fields(line))
+		root.SetOut(&bytes.Buffer{})
+		if err := root.Execute(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", line, err, want)
+		}
+	}
+}
+
+func TestLists(t *testing.T) {
+	t.Setenv("ROTA_CACHE", t.TempDir())
+	for command, words := range map[string][]string{
+		"list":    {"SCENARIO", "wake", "ping", "rota+classes"},
+		"kernels": {"ROW", "6.18-binder", "unfit: broken BTF"},
+	} {
+		var out bytes.Buffer
+		root := rootCommand()
+		root.SetArgs([]string{command})
+		root.SetOut(&out)
+		if err := root.Execute(); err != nil {
+			t.Fatal(err)
+		}
+		for _, w := range words {
+			if !strings.Contains(out.String(), w) {
+				t.Errorf("%s: lacks %q:\n%s", command, w, out.String())
+			}
+		}
+	}
+}
+
+func TestCommandLineRepeatsTheRun(t *testing.T) {
+	f := runFlags{kernels: []string{"6.18"}, scheds: []string{"kernel", "rota"}, seed: 3, repeat: 2, json: "/somewhere"}
+	f.machine.CPUs = 8
+	if got, want := commandLine(f, "wake"), "rota-lab run wake --kernel 6.18 --sched kernel,rota --cpus 8 --seed 3 --repeat 2"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+// Every name that a plan can carry leads to a function.
+func TestGuestFunctions(t *testing.T) {
+	names := []string{execPlan, shellPlan}
+	for _, s := range scenario.All() {
+		names = append(names, s.Name)
+	}
+	for _, name := range names {
+		if f, known := guestFunction(name); !known || f == nil {
+			t.Errorf("%s: no function", name)
+		}
+	}
+	if _, known := guestFunction("nothing"); known {
+		t.Error("an unknown name is known")
+	}
+}
