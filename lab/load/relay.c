@@ -19,10 +19,13 @@
 static int listen_on(const char *name, int protocol)
 {
 	struct sockaddr_ll addr = { .sll_family = AF_PACKET };
-	int fd = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, 0);
+	int fd = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, 0), yes = 1;
 
 	if (fd < 0)
 		die("socket");
+	/* the other relay sends on this interface: its frames must not wake us */
+	if (setsockopt(fd, SOL_PACKET, PACKET_IGNORE_OUTGOING, &yes, sizeof(yes)))
+		die("PACKET_IGNORE_OUTGOING");
 	addr.sll_protocol = htons((uint16_t)protocol);
 	addr.sll_ifindex = (int)if_nametoindex(name);
 	if (!addr.sll_ifindex || bind(fd, (struct sockaddr *)&addr, sizeof(addr)))
@@ -44,15 +47,11 @@ int main(int argc, char **argv)
 	puts("ready");
 	fflush(stdout);
 	for (;;) {
-		struct sockaddr_ll source;
-		socklen_t len = sizeof(source);
-		ssize_t n = recvfrom(from, frame, sizeof(frame), 0, (struct sockaddr *)&source, &len);
+		ssize_t n = recv(from, frame, sizeof(frame), 0);
 
 		if (n < 0 && errno != EINTR && errno != ENETDOWN)
-			die("recvfrom");
-		/* our own frames come by too: the other relay sends on this interface */
-		if (n > 0 && source.sll_pkttype != PACKET_OUTGOING && send(to, frame, (size_t)n, 0) < 0 &&
-		    errno != ENOBUFS && errno != ENETDOWN && errno != EINTR)
+			die("recv");
+		if (n > 0 && send(to, frame, (size_t)n, 0) < 0 && errno != ENOBUFS && errno != ENETDOWN && errno != EINTR)
 			die("send");
 	}
 }

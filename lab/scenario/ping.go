@@ -39,15 +39,19 @@ func ping() Scenario {
 }
 
 // pingPath is a way between the namespaces: the metric's prefix, the address at
-// the far end, and how often it is pinged without and with load.
+// the far end, and how often it is pinged under load. An idle machine gets
+// pingIdle of them.
 type pingPath struct {
 	name, group, address string
+	count                int
 }
+
+const pingIdle = 60
 
 func pingPaths() []pingPath {
 	return []pingPath{
-		{"relay", "through the relays (ping, relay, relay)", "10.0.0.2"},
-		{"rtt", "directly from namespace to namespace", "10.0.1.2"},
+		{"relay", "through the relays (ping, relay, relay)", "10.0.0.2", 300},
+		{"rtt", "directly from namespace to namespace", "10.0.1.2", 150},
 	}
 }
 
@@ -93,13 +97,13 @@ func runPing(g *guest.Guest) error {
 		}
 	}
 	g.Sleep(50 * time.Millisecond)
-	if err := pingAll(g, "_idle", 100); err != nil {
+	if err := pingAll(g, "_idle"); err != nil {
 		return fmt.Errorf("idle: %w", err)
 	}
 	if err := s.stressHogs(); err != nil {
 		return err
 	}
-	if err := pingAll(g, "", 400); err != nil {
+	if err := pingAll(g, ""); err != nil {
 		return fmt.Errorf("under hogs: %w", err)
 	}
 	return nil
@@ -143,9 +147,13 @@ func connect(g *guest.Guest) error {
 	return nil
 }
 
-// pingAll pings over every path, count times, 10 ms apart.
-func pingAll(g *guest.Guest, infix string, count int) error {
+// pingAll pings over every path, 10 ms apart.
+func pingAll(g *guest.Guest, infix string) error {
 	for _, path := range pingPaths() {
+		count := path.count
+		if infix == "_idle" {
+			count = pingIdle
+		}
 		if err := pingOver(g, path, infix, count); err != nil {
 			return fmt.Errorf("%s: %w", path.group, err)
 		}
