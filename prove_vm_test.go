@@ -151,6 +151,7 @@ func TestEveryKernel(t *testing.T) {
 	}
 	for _, row := range rows {
 		t.Run(row, func(t *testing.T) {
+			t.Parallel()
 			want, known := kernels[row]
 			if !known {
 				t.Fatal("what rota does on this kernel is not known: add it to the test and to docs/guide/kernels.md")
