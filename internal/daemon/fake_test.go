@@ -86,6 +86,13 @@ func (f *fakeScheduler) class(tid uint32) (int, bool) {
 	return c, set
 }
 
+// configured is how many configurations arrived after the first.
+func (f *fakeScheduler) configured() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return len(f.params)
+}
+
 // looks is how many classes were set.
 func (f *fakeScheduler) looks() int {
 	f.mu.Lock()

@@ -147,7 +147,7 @@ func TestReloadWhileWaiting(t *testing.T) {
 }
 
 func TestWatch(t *testing.T) {
-	d, _ := attached(t, twoClasses)
+	d, f := attached(t, twoClasses)
 	ctx, cancel := context.WithCancel(t.Context())
 	stopped := make(chan struct{})
 	go func() {
@@ -171,6 +171,16 @@ func TestWatch(t *testing.T) {
 	time.Sleep(50 * time.Millisecond) // until it watches
 	rewrite(t, d, "")
 	until("a file renamed into place", func() bool { return d.Status().Config.Rules == 0 })
+	// What a command has read is not read again.
+	rewrite(t, d, "classes: [{name: z}]\n")
+	if _, err := d.Reload(ctx); err != nil {
+		t.Fatal(err)
+	}
+	done := f.configured()
+	time.Sleep(3 * settle)
+	if n := f.configured(); n != done {
+		t.Errorf("configured %d times for one reload, want %d", n, done)
+	}
 	if err := os.WriteFile(d.Source.Path, []byte("x: 1"), 0o644); err != nil {
 		t.Fatal(err)
 	}

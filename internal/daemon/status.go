@@ -1,6 +1,8 @@
 package daemon
 
 import (
+	"errors"
+	"io/fs"
 	"os"
 	"slices"
 	"time"
@@ -32,7 +34,7 @@ func (d *Daemon) Status() api.Status {
 		return out
 	}
 	stats, plan, err := s.counters()
-	if err != nil {
+	if err != nil && !errors.Is(err, fs.ErrClosed) {
 		out.Reason = "counters can't be read: " + err.Error()
 	}
 	out.AttachedSeconds = time.Since(s.attached).Seconds()
