@@ -69,6 +69,7 @@ func (d *Daemon) wait(ctx context.Context, wait time.Duration, reason string) bo
 	d.mu.Lock()
 	d.restarts++
 	d.mu.Unlock()
+	d.setState(api.Starting, "loading again after: "+reason)
 	return true
 }
 

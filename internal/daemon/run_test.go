@@ -18,6 +18,7 @@ type loader struct {
 	at    []time.Duration
 	begin time.Time
 	fail  map[int]error // by number of the try
+	slow  time.Duration // that loading takes
 }
 
 func newLoader() *loader { return &loader{begin: time.Now(), fail: map[int]error{}} }
@@ -25,6 +26,7 @@ func newLoader() *loader { return &loader{begin: time.Now(), fail: map[int]error
 func (l *loader) load() (Scheduler, error) {
 	n := len(l.at)
 	l.at = append(l.at, time.Since(l.begin))
+	time.Sleep(l.slow)
 	if err := l.fail[n]; err != nil {
 		l.fakes = append(l.fakes, nil)
 		return nil, err
@@ -144,11 +146,18 @@ func TestRunLaterLoadFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLoader()
 		l.fail[1] = errors.New("busy")
+		l.slow = time.Second
 		d, _ := newDaemon(t, "", l.load)
 		ctx, cancel := context.WithCancel(t.Context())
 		done := start(ctx, d)
 		synctest.Wait()
+		time.Sleep(l.slow)
+		synctest.Wait()
 		l.fakes[0].exit <- stall
+		time.Sleep(1500 * time.Millisecond)
+		if s := d.Status(); s.State != api.Starting || !strings.Contains(s.Reason, "loading again after: runnable task stall") {
+			t.Errorf("while it loads: %s: %s", s.State, s.Reason)
+		}
 		time.Sleep(10 * time.Second)
 		if s := d.Status(); s.State != api.Running || s.Restarts != 2 {
 			t.Errorf("%s, %d restarts, %v", s.State, s.Restarts, l.at)
