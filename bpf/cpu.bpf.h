@@ -20,6 +20,10 @@ struct cpu_departures {
 	u64 w;	   /* atomic add; sum of their weights */
 	u64 wv;	   /* atomic add; sum of w * v, modulo 2^64 */
 	u64 done;  /* atomic add; partner: queue_settle() */
+	/* The same for tasks that waited: partner of all three is queue_check_empty(). */
+	u32 pull_begun; /* atomic add */
+	u32 pulled;	/* atomic add; also read by cpu_waiting() */
+	u32 pull_done;	/* atomic add */
 } __attribute__((aligned(64)));
 
 /* The tasks of one tier that compete for one CPU. */
@@ -27,7 +31,7 @@ struct cpu_queue {
 	struct eevdf_queue tree; /* all of them, the running one included */
 	u64 floor_vt;		 /* no queued task has an earlier deadline */
 	u64 seen_w, seen_wv;	 /* departures that are settled */
-	u32 queued;		 /* some wait: set by enqueue, cleared when found empty */
+	u32 queued;		 /* put into the dispatch queue, less those taken out here */
 	struct cpu_departures gone;
 };
 
@@ -56,6 +60,13 @@ struct cpu_ctx {
 	u64 window_used_ns;
 } __attribute__((aligned(64)));
 
+/* What the CPUs of one cache domain share; written without a lock, rarely. */
+struct llc_ctx {
+	u64 waiting_ns;	 /* about when a task was last put into a queue of the domain */
+	u64 floor_vt;	 /* priority tier: v of the furthest task that ran */
+	u64 priority_ns; /* priority tier: when the domain's queue was last in use */
+} __attribute__((aligned(64)));
+
 struct rota_topology topology; /* set by the loader before attaching, then constant */
 u32 llc_of[ROTA_MAX_CPUS];     /* set by the loader: the cache domain of each CPU */
 u32 llc_first[ROTA_MAX_LLCS];  /* set by the loader: index of its first CPU in llc_cpus */
@@ -66,6 +77,8 @@ struct rota_knobs knobs; /* set by the daemon */
 u32 generation;		 /* counts changes of knobs, classes and weights; atomic add */
 
 struct cpu_ctx cpu_ctxs[ROTA_MAX_CPUS];
+
+struct llc_ctx llc_ctxs[ROTA_MAX_LLCS];
 
 /* Apart from the contexts, so that the daemon copies no more than it shows. */
 struct rota_cpu_stats cpu_stats[ROTA_MAX_CPUS];
@@ -81,10 +94,25 @@ static __always_inline struct rota_cpu_stats *cpu_counters(u32 cpu)
 	return &cpu_stats[cpu & (ROTA_MAX_CPUS - 1)];
 }
 
+static __always_inline struct llc_ctx *llc_find(u32 llc)
+{
+	return &llc_ctxs[llc & (ROTA_MAX_LLCS - 1)];
+}
+
 /* The queue of a tier below priority. */
 static __always_inline struct cpu_queue *cpu_queue(struct cpu_ctx *cpuc, u32 tier)
 {
 	return &cpuc->queues[tier == ROTA_BACKGROUND];
+}
+
+/*
+ * Does somebody wait in this queue? Never false when a task does. May be true
+ * when none does: a task that the kernel took out to change it is counted
+ * until the CPU itself finds the queue empty.
+ */
+static __always_inline bool cpu_waiting(const struct cpu_queue *queue)
+{
+	return READ_ONCE(queue->queued) != READ_ONCE(queue->gone.pulled);
 }
 
 /* The n-th CPU of a cache domain, counted from a CPU so that searches spread. */

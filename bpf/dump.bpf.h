@@ -14,7 +14,7 @@ struct rota_exit exit_record;
 
 static void dump_queue(const char *name, const struct cpu_queue *queue)
 {
-	scx_bpf_dump("  %s: waiting=%d weight=%llu vt=%llu", name, queue->queued,
+	scx_bpf_dump("  %s: waiting=%d weight=%llu vt=%llu", name, queue->queued - queue->gone.pulled,
 		     queue->tree.sum_w, eevdf_now(&queue->tree));
 }
 

@@ -18,6 +18,7 @@
 
 #define PLACE_BALANCE_NS 8000000
 #define PLACE_SCAN_CPUS 64
+#define PLACE_WAITING_NS 128000000 /* the longest slice, and some ticks */
 
 /* Load of a CPU: the weights that compete for it, departures not yet settled left out. */
 static __always_inline u64 place_load(const struct cpu_ctx *cpuc)
@@ -70,50 +71,84 @@ static void place_kick_idle(struct task_struct *p)
 /* Pulls from the queue of one other CPU. */
 static bool place_pull(u32 cpu, u32 tier, u32 from)
 {
-	if (!kernel_move_to_local(queue_id(tier, from)))
-		return false;
-	cpu_counters(cpu)->steals++;
-	return true;
+	struct cpu_departures *gone = &cpu_queue(cpu_find(from), tier)->gone;
+	u64 dsq = queue_id(tier, from);
+	bool moved;
+
+	__sync_fetch_and_add(&gone->pull_begun, 1);
+	moved = kernel_move_to_local(dsq);
+	if (moved)
+		__sync_fetch_and_add(&gone->pulled, 1);
+	__sync_fetch_and_add(&gone->pull_done, 1);
+	if (moved)
+		cpu_counters(cpu)->steals++;
+	else if (!scx_bpf_dsq_nr_queued(dsq))
+		/* Its count is too high, and only it can put that right. */
+		scx_bpf_kick_cpu(from, KICK_IDLE);
+	return moved;
 }
 
-/* An idle CPU looks for a task of the tier in its own cache domain. */
-static bool place_steal_llc(struct cpu_ctx *cpuc, u32 cpu, u32 tier)
+/*
+ * May a task wait somewhere in this domain? Whoever waits was queued, or
+ * queued again at the end of a slice, not longer ago than the longest slice.
+ */
+static __always_inline bool place_worthwhile(u32 llc, u64 now_ns)
 {
-	u32 n, size = place_scan(cpuc->llc);
+	return now_ns - READ_ONCE(llc_find(llc)->waiting_ns) < PLACE_WAITING_NS;
+}
 
-	kernel_for (n, 1, size) {
-		u32 from = cpu_in_llc(cpuc->llc, cpu + n);
+/*
+ * The next CPU of the domain, counted from n places after this one, in whose
+ * queue somebody waits; size if there is none. No calls in the loop: it runs
+ * whenever a CPU goes idle, and the verifier walks all its turns.
+ */
+static __always_inline u32 place_find_waiting(u32 llc, u32 cpu, u32 tier, u32 n, u32 size)
+{
+	u32 first = llc_first[llc & (ROTA_MAX_LLCS - 1)];
+	u32 at = first + cpu % (size ?: 1);
 
-		if (from == cpu || !READ_ONCE(cpu_queue(cpu_find(from), tier)->queued))
-			continue;
-		if (place_pull(cpu, tier, from))
-			return true;
+	for (u32 turn = 0; turn < PLACE_SCAN_CPUS && n < size; turn++, n++) {
+		u32 index = at + n < first + size ? at + n : at + n - size;
+
+		if (cpu_waiting(cpu_queue(cpu_find(llc_cpus[index & (ROTA_MAX_CPUS - 1)]), tier)))
+			break;
 	}
-	return false;
+	return n;
 }
 
-/* The same on all CPUs, when the domain has nothing. */
-static bool place_steal_far(struct cpu_ctx *cpuc, u32 cpu, u32 tier)
+/* Pulls a task of the tier from a queue of one cache domain. */
+static bool place_steal_from(u32 llc, u32 cpu, u32 tier)
 {
-	u32 n, nr = topology.nr_cpus;
+	u32 size = place_scan(llc);
+	u32 n = place_find_waiting(llc, cpu, tier, 0, size);
 
-	if (topology.nr_llcs < 2)
+	if (n >= size)
+		return false;
+	if (place_pull(cpu, tier, cpu_in_llc(llc, cpu % size + n)))
+		return true;
+	/* The count was old, or the task may not run here: one more try. */
+	n = place_find_waiting(llc, cpu, tier, n + 1, size);
+	return n < size && place_pull(cpu, tier, cpu_in_llc(llc, cpu % size + n));
+}
+
+/* An idle CPU looks for work, in its own cache domain before elsewhere. */
+static bool place_steal(struct cpu_ctx *cpuc, u32 cpu, u32 tier, u64 now_ns)
+{
+	u32 n, nr = topology.nr_llcs;
+
+	if (!(knobs.tiers & (1 << tier)))
+		return false;
+	if (place_worthwhile(cpuc->llc, now_ns) && place_steal_from(cpuc->llc, cpu, tier))
+		return true;
+	if (nr < 2)
 		return false;
 	kernel_for (n, 1, nr) {
-		u32 from = (cpu + n) % nr;
-		struct cpu_ctx *fromc = cpu_find(from);
+		u32 llc = (cpuc->llc + n) % nr;
 
-		if (fromc->llc == cpuc->llc || !READ_ONCE(cpu_queue(fromc, tier)->queued))
-			continue;
-		if (place_pull(cpu, tier, from))
+		if (place_worthwhile(llc, now_ns) && place_steal_from(llc, cpu, tier))
 			return true;
 	}
 	return false;
-}
-
-static bool place_steal(struct cpu_ctx *cpuc, u32 cpu, u32 tier)
-{
-	return place_steal_llc(cpuc, cpu, tier) || place_steal_far(cpuc, cpu, tier);
 }
 
 /* A busy CPU takes over a task from one that has two tasks' weight more. */
@@ -131,7 +166,7 @@ static bool place_balance(struct cpu_ctx *cpuc, u32 cpu, u64 now_ns)
 		u32 other = cpu_in_llc(cpuc->llc, cpu + n);
 		u64 load = place_load(cpu_find(other));
 
-		if (load <= most || !READ_ONCE(cpu_find(other)->queues[0].queued))
+		if (load <= most || !cpu_waiting(&cpu_find(other)->queues[0]))
 			continue;
 		most = load;
 		from = other;

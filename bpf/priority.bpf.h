@@ -22,23 +22,12 @@
 #define PRIORITY_SCAN_CPUS 64	     /* CPUs of a domain that a wake-up looks at */
 #define PRIORITY_RECENT_NS 200000000ULL
 
-struct llc_ctx {
-	u64 floor_vt;	   /* v of the furthest priority task that ran; see Limits */
-	u64 recent_ns;	   /* the queue may hold tasks until this long after */
-} __attribute__((aligned(64)));
-
-struct llc_ctx llc_ctxs[ROTA_MAX_LLCS];
 u64 priority_cap_ns; /* of all classes together per window; set by the daemon */
-
-static __always_inline struct llc_ctx *llc_find(u32 llc)
-{
-	return &llc_ctxs[llc & (ROTA_MAX_LLCS - 1)];
-}
 
 /* Gives the task its place among its like: not further back than one request. */
 static void priority_place(struct task_ctx *taskc, struct llc_ctx *llcc)
 {
-	u64 request_vt = task_request_vt(taskc);
+	u64 request_vt = taskc->request_vt;
 	u64 floor_vt = READ_ONCE(llcc->floor_vt) - request_vt;
 
 	if (eevdf_before(taskc->vt, floor_vt))
@@ -88,7 +77,7 @@ static void priority_charge(const struct task_ctx *taskc, struct cpu_ctx *cpuc, 
 /* Do others wait for this CPU, so that the cap counts? */
 static __always_inline bool priority_others_wait(const struct cpu_ctx *cpuc)
 {
-	return cpuc->queues[0].queued || cpuc->queues[1].queued;
+	return cpu_waiting(&cpuc->queues[0]) || cpu_waiting(&cpuc->queues[1]);
 }
 
 static __always_inline bool priority_may_take(u32 tier)
@@ -138,7 +127,7 @@ static void priority_queue(struct task_struct *p, struct task_ctx *taskc, struct
 	struct llc_ctx *llcc = llc_find(cpuc->llc);
 	s32 victim;
 
-	WRITE_ONCE(llcc->recent_ns, now_ns);
+	WRITE_ONCE(llcc->priority_ns, now_ns);
 	kernel_insert_vtime(p, QUEUE_PRIORITY(cpuc->llc), taskc->slice_ns, taskc->deadline_vt,
 			    enq_flags);
 	if (cpuc->curr_tier == ROTA_PRIORITY &&
@@ -226,7 +215,7 @@ static bool priority_dispatch(struct cpu_ctx *cpuc, u32 cpu, struct task_struct 
 		return false;
 	if (cpuc->queued_capped && priority_dispatch_capped(cpuc, cpu))
 		return true;
-	if (now_ns - READ_ONCE(llcc->recent_ns) > PRIORITY_RECENT_NS)
+	if (now_ns - READ_ONCE(llcc->priority_ns) > PRIORITY_RECENT_NS)
 		return false;
 	if (prev && prevc->tier == ROTA_PRIORITY &&
 	    (!queue_head(QUEUE_PRIORITY(cpuc->llc), &head_vt) ||
@@ -234,6 +223,6 @@ static bool priority_dispatch(struct cpu_ctx *cpuc, u32 cpu, struct task_struct 
 		return false;
 	if (!kernel_move_to_local(QUEUE_PRIORITY(cpuc->llc)))
 		return false;
-	WRITE_ONCE(llcc->recent_ns, now_ns);
+	WRITE_ONCE(llcc->priority_ns, now_ns);
 	return true;
 }

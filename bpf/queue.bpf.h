@@ -26,7 +26,7 @@
 #define QUEUE_CAPPED(cpu) QUEUE_ID(3, cpu)
 #define QUEUE_PRIORITY(llc) QUEUE_ID(4, llc)
 
-#define QUEUE_TICK_NS 4000000 /* a turn may be longer than its slice by this */
+#define QUEUE_NOTE_NS 4000000 /* how exact llc_ctx.waiting_ns is kept */
 
 static __always_inline u64 queue_id(u32 tier, u32 cpu)
 {
@@ -72,15 +72,22 @@ static __always_inline void queue_charge_ahead(struct cpu_ctx *cpuc, u64 now_ns)
 static void queue_join(struct task_ctx *taskc, struct cpu_ctx *cpuc, u32 cpu, u64 now_ns)
 {
 	struct cpu_queue *queue = cpu_queue(cpuc, taskc->tier);
-	u64 now_vt, request_vt = task_request_vt(taskc);
+	u64 now_vt;
 
+	taskc->joined = cpu;
+	if (!queue->tree.sum_w) {
+		/* Alone: there is nobody to owe or to be owed. */
+		taskc->vt = queue->tree.zero_vt;
+		taskc->deadline_vt = taskc->vt + taskc->request_vt;
+		queue->tree.sum_w = taskc->weight;
+		return;
+	}
 	queue_charge_ahead(cpuc, now_ns);
 	queue_settle(queue);
 	now_vt = eevdf_rebase(&queue->tree);
 	taskc->vt = eevdf_place(&queue->tree, now_vt, taskc->vt, taskc->weight);
-	taskc->deadline_vt = taskc->vt + request_vt;
+	taskc->deadline_vt = taskc->vt + taskc->request_vt;
 	eevdf_join(&queue->tree, taskc->vt, taskc->weight);
-	taskc->joined = cpu;
 }
 
 /* The task no longer competes where it did; its lag goes with it. */
@@ -88,11 +95,18 @@ static void queue_leave(struct task_ctx *taskc, u32 cpu)
 {
 	struct cpu_ctx *cpuc = cpu_find(taskc->joined);
 	struct cpu_queue *queue = cpu_queue(cpuc, taskc->tier);
-	u64 limit_vt = eevdf_vt(taskc->slice_ns + QUEUE_TICK_NS, taskc->weight);
 	u64 vt = taskc->vt, w = taskc->weight;
 
+	if (taskc->joined == cpu && queue->tree.sum_w == w) {
+		taskc->joined = -1;
+		taskc->vt = 0;
+		queue->tree.zero_vt = vt;
+		queue->tree.sum_w = 0;
+		queue->tree.sum_wv = 0;
+		return;
+	}
 	/* From afar V may be one switch old: the lag is off by less than the clamp. */
-	taskc->vt = eevdf_clamp(eevdf_now(&queue->tree) - vt, limit_vt);
+	taskc->vt = eevdf_clamp(eevdf_now(&queue->tree) - vt, taskc->limit_vt);
 	if (taskc->joined == cpu) {
 		eevdf_leave(&queue->tree, vt, w);
 	} else {
@@ -113,7 +127,7 @@ static u64 queue_charge(struct task_struct *p, struct task_ctx *taskc, struct cp
 	taskc->exec_ns += delta_ns;
 	taskc->vt += vt;
 	if (!eevdf_before(taskc->vt, taskc->deadline_vt))
-		taskc->deadline_vt = taskc->vt + task_request_vt(taskc);
+		taskc->deadline_vt = taskc->vt + taskc->request_vt;
 	if (taskc->joined < 0)
 		return delta_ns;
 	cpu_queue(cpuc, taskc->tier)->tree.sum_wv += (s64)(vt * taskc->weight) - cpuc->ahead_wv;
@@ -139,6 +153,22 @@ static bool queue_head(u64 dsq, u64 *deadline_vt)
 	return found;
 }
 
+/*
+ * Corrects the count by tasks that the kernel took out. Not while another CPU
+ * pulls: it may have taken a task that it has not counted yet, and a count
+ * that is too low would hide the next task for ever.
+ */
+static void queue_check_empty(struct cpu_queue *queue, u64 dsq)
+{
+	u32 done = READ_ONCE(queue->gone.pull_done), pulled;
+
+	if (scx_bpf_dsq_nr_queued(dsq))
+		return;
+	pulled = READ_ONCE(queue->gone.pulled);
+	if (READ_ONCE(queue->gone.pull_begun) == done)
+		queue->queued = pulled;
+}
+
 /* May a task that wakes take the CPU from the one that runs? */
 static bool queue_preempts(const struct task_ctx *taskc, struct cpu_ctx *cpuc)
 {
@@ -150,7 +180,7 @@ static bool queue_preempts(const struct task_ctx *taskc, struct cpu_ctx *cpuc)
 	now_vt = eevdf_now(&queue->tree);
 	if (eevdf_before(now_vt, taskc->vt))
 		return false; /* not eligible */
-	if (queue->queued && !eevdf_before(taskc->deadline_vt, queue->floor_vt))
+	if (cpu_waiting(queue) && !eevdf_before(taskc->deadline_vt, queue->floor_vt))
 		return false; /* somebody else would be picked */
 	if (eevdf_before(now_vt, cpuc->curr_vt))
 		return true; /* the running task has had more than its share */
@@ -159,13 +189,15 @@ static bool queue_preempts(const struct task_ctx *taskc, struct cpu_ctx *cpuc)
 }
 
 static void queue_insert(struct task_struct *p, struct task_ctx *taskc, struct cpu_ctx *cpuc,
-			 u32 cpu, u64 enq_flags)
+			 u32 cpu, u64 enq_flags, u64 now_ns)
 {
 	struct cpu_queue *queue = cpu_queue(cpuc, taskc->tier);
 
-	if (!queue->queued || eevdf_before(taskc->deadline_vt, queue->floor_vt))
+	if (!cpu_waiting(queue) || eevdf_before(taskc->deadline_vt, queue->floor_vt))
 		queue->floor_vt = taskc->deadline_vt;
-	queue->queued = 1;
+	queue->queued++;
+	if (now_ns - READ_ONCE(llc_find(cpuc->llc)->waiting_ns) > QUEUE_NOTE_NS)
+		WRITE_ONCE(llc_find(cpuc->llc)->waiting_ns, now_ns);
 	kernel_insert_vtime(p, queue_id(taskc->tier, cpu), taskc->slice_ns, taskc->deadline_vt,
 			    enq_flags);
 }
@@ -195,12 +227,12 @@ static void queue_enqueue(struct task_struct *p, struct task_ctx *taskc, struct 
 	 * waits it may take the direct way, which needs no dispatch.
 	 */
 	if ((enq_flags & ENQ_WAKEUP) && p->nr_cpus_allowed == 1 && !cpuc->local_taken &&
-	    !cpu_queue(cpuc, taskc->tier)->queued && taskc->tier == ROTA_FAIR) {
+	    !cpu_waiting(cpu_queue(cpuc, taskc->tier)) && taskc->tier == ROTA_FAIR) {
 		cpuc->local_taken = 1;
 		kernel_insert(p, DSQ_LOCAL, taskc->slice_ns, enq_flags);
 		return;
 	}
-	queue_insert(p, taskc, cpuc, cpu, enq_flags);
+	queue_insert(p, taskc, cpuc, cpu, enq_flags, now_ns);
 }
 
 /*
@@ -213,13 +245,13 @@ static bool queue_dispatch(u32 tier, struct cpu_ctx *cpuc, u32 cpu, struct task_
 	struct cpu_queue *queue = cpu_queue(cpuc, tier);
 	u64 dsq = queue_id(tier, cpu), head_vt;
 
-	if (!queue->queued)
+	if (!cpu_waiting(queue))
 		return false;
 	if (prev && prevc->tier == tier) {
 		if (!eevdf_before(queue->floor_vt, prevc->deadline_vt))
 			return false;
 		if (!queue_head(dsq, &head_vt)) {
-			queue->queued = 0;
+			queue_check_empty(queue, dsq);
 			return false;
 		}
 		queue->floor_vt = head_vt;
@@ -228,9 +260,9 @@ static bool queue_dispatch(u32 tier, struct cpu_ctx *cpuc, u32 cpu, struct task_
 	}
 	if (kernel_move_to_local(dsq)) {
 		cpuc->took_head = 1;
+		queue->queued--;
 		return true;
 	}
-	/* Not empty, perhaps: tasks that may not run here any more stay visible. */
-	queue->queued = scx_bpf_dsq_nr_queued(dsq) > 0;
+	queue_check_empty(queue, dsq);
 	return false;
 }

@@ -43,6 +43,16 @@ out:
 	return moved;
 }
 
+static bool rescue_waiting(struct cpu_ctx *cpuc, u32 tier, u32 cpu, u64 now_ns)
+{
+	struct cpu_queue *queue = cpu_queue(cpuc, tier);
+
+	if (!cpu_waiting(queue) || !rescue_from(queue_id(tier, cpu), cpu, now_ns))
+		return false;
+	queue->queued--;
+	return true;
+}
+
 /* Runs a starved task next, if there is one and it is time to look. */
 static bool rescue(struct cpu_ctx *cpuc, u32 cpu, u64 now_ns)
 {
@@ -52,8 +62,8 @@ static bool rescue(struct cpu_ctx *cpuc, u32 cpu, u64 now_ns)
 		cpuc->rescue_pause = 0;
 		return false;
 	}
-	if ((cpuc->queues[0].queued && rescue_from(QUEUE_FAIR(cpu), cpu, now_ns)) ||
-	    (cpuc->queues[1].queued && rescue_from(QUEUE_BACKGROUND(cpu), cpu, now_ns)) ||
+	if (rescue_waiting(cpuc, ROTA_FAIR, cpu, now_ns) ||
+	    rescue_waiting(cpuc, ROTA_BACKGROUND, cpu, now_ns) ||
 	    (cpuc->queued_capped && rescue_from(QUEUE_CAPPED(cpu), cpu, now_ns)) ||
 	    rescue_from(QUEUE_PRIORITY(cpuc->llc), cpu, now_ns)) {
 		cpuc->rescue_pause = 1;

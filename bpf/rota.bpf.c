@@ -12,8 +12,10 @@
  *                cap, fair, what ran before, other CPUs' tasks, background.
  *   running      its wait is counted; if it came from another CPU it competes
  *                here from now on.
- *   stopping     is charged: virtual time by weight, time against the cap.
- *   quiescent    sleeps: leaves its queue and takes its lag along.
+ *   stopping     is charged: virtual time by weight, time against the cap; when
+ *                it sleeps it leaves its queue and takes its lag along. A task
+ *                that is taken out while it waits is put back at once, by the
+ *                kernel's rules, so it stays in the sums.
  *
  * Ideas
  *   - Three tiers. A higher tier runs first; caps and the starvation bound
@@ -168,13 +170,13 @@ void ROTA_OP(dispatch, s32 cpu, struct task_struct *prev)
 		keep(prev, prevc, cpuc, now_ns);
 		return;
 	}
-	if (place_steal(cpuc, cpu, ROTA_FAIR) || priority_dispatch_capped(cpuc, cpu) ||
+	if (place_steal(cpuc, cpu, ROTA_FAIR, now_ns) || priority_dispatch_capped(cpuc, cpu) ||
 	    queue_dispatch(ROTA_BACKGROUND, cpuc, cpu, prev, prevc))
 		return;
 	if (prev)
 		keep(prev, prevc, cpuc, now_ns);
 	else
-		place_steal(cpuc, cpu, ROTA_BACKGROUND);
+		place_steal(cpuc, cpu, ROTA_BACKGROUND, now_ns);
 }
 
 SEC("struct_ops/rota_running")
@@ -226,18 +228,8 @@ void ROTA_OP(stopping, struct task_struct *p, bool runnable)
 	cpuc->curr_tid = 0;
 	if (runnable)
 		taskc->ready_at_ns = kernel_now();
-}
-
-SEC("struct_ops/rota_quiescent")
-void ROTA_OP(quiescent, struct task_struct *p, u64 deq_flags)
-{
-	struct task_ctx *taskc = task_find(p);
-
-	if (!taskc)
-		return;
-	taskc->ready_at_ns = 0;
-	if (taskc->joined >= 0)
-		queue_leave(taskc, p->thread_info.cpu);
+	else if (taskc->joined >= 0)
+		queue_leave(taskc, cpu);
 }
 
 /* Gives up the rest of the request: the next deadline is one request later. */
@@ -247,7 +239,7 @@ bool ROTA_OP(yield, struct task_struct *from, struct task_struct *to)
 	struct task_ctx *taskc = task_find(from);
 
 	if (taskc)
-		taskc->deadline_vt += task_request_vt(taskc);
+		taskc->deadline_vt += taskc->request_vt;
 	kernel_set_slice(from, 0);
 	return false;
 }
@@ -299,6 +291,16 @@ void ROTA_OP(enable, struct task_struct *p)
 	taskc->exec_ns = p->se.sum_exec_runtime;
 	taskc->ready_at_ns = 0;
 	task_outdate(taskc);
+}
+
+/* The task goes to another scheduling class. */
+SEC("struct_ops/rota_disable")
+void ROTA_OP(disable, struct task_struct *p)
+{
+	struct task_ctx *taskc = task_find(p);
+
+	if (taskc && taskc->joined >= 0)
+		queue_leave(taskc, p->thread_info.cpu);
 }
 
 SEC("struct_ops/rota_dump_cpu")
@@ -419,12 +421,12 @@ struct sched_ext_ops rota_ops = {
 	.dispatch = (void *)rota_dispatch,
 	.running = (void *)rota_running,
 	.stopping = (void *)rota_stopping,
-	.quiescent = (void *)rota_quiescent,
 	.yield = (void *)rota_yield,
 	.set_weight = (void *)rota_set_weight,
 	.init_task = (void *)rota_init_task,
 	.exit_task = (void *)rota_exit_task,
 	.enable = (void *)rota_enable,
+	.disable = (void *)rota_disable,
 	.dump_cpu = (void *)rota_dump_cpu,
 	.dump_task = (void *)rota_dump_task,
 	.cgroup_init = (void *)rota_cgroup_init,

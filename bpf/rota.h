@@ -32,6 +32,8 @@ struct rota_knobs {
 	__u64 starvation_ns; /* a runnable task gets CPU within this many ns, 50 ms..10 s */
 	__u32 nr_classes;    /* valid entries of the class table, at least 1 */
 	__u32 watch;	     /* 1: send events about tasks; 0: nobody wants them */
+	__u32 tiers;	     /* bit 1 << tier: some class is in that tier */
+	__u32 pad;
 };
 
 /* One class. Set by the daemon. */

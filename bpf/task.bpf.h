@@ -23,6 +23,8 @@ struct task_ctx {
 	u64 exec_ns;	 /* sum_exec_runtime up to which it is charged */
 	u64 ready_at_ns; /* when it became ready; 0: it runs or sleeps */
 	u64 slice_ns;
+	u64 request_vt;	/* the slice in its virtual time */
+	u64 limit_vt;	/* how much lag it may take along */
 	u32 weight;	/* 1024: nice 0 in a class of weight 100 */
 	u32 generation; /* of the knobs that these copies came from */
 	s32 joined;	/* the CPU in whose queue it competes, -1: none */
@@ -53,6 +55,7 @@ struct {
 struct rota_class classes[ROTA_MAX_CLASSES]; /* set by the daemon */
 
 #define TASK_MAX_CGROUP_DEPTH 16
+#define TASK_TICK_NS 4000000	  /* a turn may be longer than its slice by this */
 #define TASK_MIN_WEIGHT 3	  /* the weight of SCHED_IDLE */
 #define TASK_MAX_WEIGHT (1 << 23) /* keeps w * vt within 64 bits, see eevdf.h */
 
@@ -157,10 +160,6 @@ static void task_refresh(struct task_struct *p, struct task_ctx *taskc)
 	taskc->tier = class->tier < ROTA_NONE ? class->tier : ROTA_FAIR;
 	taskc->weight = task_wanted_weight(p, taskc);
 	taskc->slice_ns = slice_ns;
-}
-
-/* The virtual length of one request. */
-static __always_inline u64 task_request_vt(const struct task_ctx *taskc)
-{
-	return eevdf_vt(taskc->slice_ns, taskc->weight);
+	taskc->request_vt = eevdf_vt(slice_ns, taskc->weight);
+	taskc->limit_vt = eevdf_vt(slice_ns + TASK_TICK_NS, taskc->weight);
 }

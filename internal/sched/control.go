@@ -40,6 +40,9 @@ func (p Params) knobs() rotaKnobs {
 	if p.Watch {
 		knobs.Watch = 1
 	}
+	for _, class := range p.Classes {
+		knobs.Tiers |= 1 << class.Tier
+	}
 	return knobs
 }
 

@@ -23,6 +23,8 @@ type rotaKnobs struct {
 	StarvationNs uint64
 	NrClasses    uint32
 	Watch        uint32
+	Tiers        uint32
+	Pad          uint32
 }
 
 type rotaClass struct {
