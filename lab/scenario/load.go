@@ -70,8 +70,10 @@ func (s *stage) startHogs(n int, c guest.Cmd) ([]int, error) {
 	return slots, nil
 }
 
-// stop ends all loads of the phase.
+// stop ends all loads of the phase: all are killed before one is waited for,
+// because a starved task needs a CPU in order to die.
 func (s *stage) stop() {
+	s.signal(syscall.SIGKILL)
 	for _, p := range s.procs {
 		p.Kill()
 	}
@@ -100,6 +102,16 @@ func (s *stage) read() ([]output.Slot, error) {
 
 // work returns how many loops each slot does in the next d.
 func (s *stage) work(d time.Duration) ([]float64, error) {
+	done, err := s.progress(d)
+	loops := make([]float64, len(done))
+	for i, slot := range done {
+		loops[i] = float64(slot.Loops)
+	}
+	return loops, err
+}
+
+// progress returns what each slot counts in the next d: loops and CPU time.
+func (s *stage) progress(d time.Duration) ([]output.Slot, error) {
 	before, err := s.read()
 	if err != nil {
 		return nil, err
@@ -109,11 +121,12 @@ func (s *stage) work(d time.Duration) ([]float64, error) {
 	if err != nil {
 		return nil, err
 	}
-	loops := make([]float64, s.slots)
-	for i := range loops {
-		loops[i] = float64(after[i].Loops - before[i].Loops)
+	done := after[:s.slots]
+	for i := range done {
+		done[i].Loops -= before[i].Loops
+		done[i].CPUNs -= before[i].CPUNs
 	}
-	return loops, nil
+	return done, nil
 }
 
 // longestWait returns the longest time in ms for which one of these slots'
