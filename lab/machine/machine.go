@@ -56,9 +56,10 @@ const bootDate = "2026-01-01"
 // kernelParameters are what repeatability needs (addresses and random numbers
 // that depend on the instructions only), one console, an end instead of a
 // reboot, an end at the first oops, nice values that count across sessions, no
-// waits for CPUs of the last century, and no driver for the clock that
-// lab/guest uses to interleave the virtual CPUs.
-var kernelParameters = strings.Fields("console=ttyS0 quiet nokaslr random.trust_cpu=off noautogroup panic=-1 oops=panic cpu_init_udelay=0 initcall_blacklist=cmos_init")
+// waits for CPUs of the last century, no driver for the clock that lab/guest
+// uses to interleave the virtual CPUs, and no kernel threads that busy a CPU
+// for seconds after the boot (self-tests of the cryptography, DAMON).
+var kernelParameters = strings.Fields("console=ttyS0 quiet nokaslr random.trust_cpu=off noautogroup panic=-1 oops=panic cpu_init_udelay=0 initcall_blacklist=cmos_init cryptomgr.notests=1 damon_stat.enabled=N")
 
 func (m Machine) withDefaults() Machine {
 	fill := func(v *int, d int) {
