@@ -34,12 +34,13 @@ func shares() Scenario {
 			{Name: "share_error_pct", Group: "nice 0 against nice 5, one CPU", Label: "error", Better: -1,
 				Bounds: []Bound{{Row: rowRota, AtMost: 2}, {Row: rowClasses, AtMost: 2}}},
 			{Name: "nice_pairs_ratio", Group: "2 hogs of nice 0 against 2 of nice 5, one CPU", Label: "work ratio, ideal 3.057", Better: 0},
-			{Name: "hogs_spread_pct", Group: "8 hogs on 4 CPUs", Label: "work, most over least, minus 1", Better: -1,
+			// The virtual CPUs do not run equally fast: a scheduler shares out time.
+			{Name: "hogs_spread_pct", Group: "8 hogs on 4 CPUs", Label: "CPU time, most over least, minus 1", Better: -1,
 				Bounds: []Bound{{Row: rowRota, AtMost: 8}, {Row: rowClasses, AtMost: 8}}},
-			{Name: "hogs_time_spread_pct", Group: "8 hogs on 4 CPUs", Label: "CPU time, most over least, minus 1", Better: -1},
+			{Name: "hogs_work_spread_pct", Group: "8 hogs on 4 CPUs", Label: "work done, the same", Better: 0},
 			{Name: "idle_pct", Group: "8 hogs on 4 CPUs", Label: "idle time", Better: -1,
 				Bounds: []Bound{{Row: rowRota, AtMost: 0.05}, {Row: rowClasses, AtMost: 0.05}}},
-			{Name: "cgroup_ratio", Group: "cgroup weights 100 : 300, 4 hogs each", Label: "work ratio, ideal 3.0", Better: 0},
+			{Name: "cgroup_ratio", Group: "cgroup weights 100 : 300, 4 hogs each", Label: "CPU time ratio, ideal 3.0", Better: 0},
 			{Name: "cgroup_error_pct", Group: "cgroup weights 100 : 300, 4 hogs each", Label: "error", Better: -1},
 		},
 		Loads: []string{"hog"},
@@ -143,10 +144,10 @@ func sharesByCPU(g *guest.Guest) error {
 		words += fmt.Sprintf(" %d/%.0f", slot.Loops, float64(slot.CPUNs)/1e6)
 	}
 	g.Event("hogs", "loops/CPU ms of each:"+words)
-	if err := spreadPct(g, "hogs_spread_pct", loops); err != nil {
+	if err := spreadPct(g, "hogs_spread_pct", times); err != nil {
 		return err
 	}
-	return spreadPct(g, "hogs_time_spread_pct", times)
+	return spreadPct(g, "hogs_work_spread_pct", loops)
 }
 
 // spreadPct reports by how much the largest exceeds the smallest, in percent.
@@ -184,13 +185,13 @@ func sharesByCgroup(g *guest.Guest) error {
 		}
 	}
 	g.Sleep(500 * time.Millisecond)
-	loops, err := s.work(4 * time.Second)
+	done, err := s.progress(4 * time.Second)
 	if err != nil {
 		return err
 	}
 	var sums [2]float64
-	for i, l := range loops {
-		sums[i/g.CPUs] += l
+	for i, slot := range done {
+		sums[i/g.CPUs] += float64(slot.CPUNs)
 	}
 	ratio, err := ratioOf("cgroups", sums[1], sums[0])
 	if err != nil {
