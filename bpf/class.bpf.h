@@ -69,3 +69,11 @@ int rota_reconfigured(void *args)
 	task_outdate_all();
 	return 0;
 }
+
+/* For tests of what happens on failure: ends the scheduler as a bug of ours would. */
+SEC("syscall")
+int rota_debug_fault(void *args)
+{
+	scx_bpf_error("debug: fault %d was asked for", 1);
+	return 0;
+}

@@ -38,7 +38,7 @@ struct cpu_queue {
 struct cpu_ctx {
 	/* What runs. */
 	u32 curr_tier; /* enum rota_tier */
-	u32 curr_tid;
+	u32 curr_tid;  /* 0: nothing of ours right now */
 	u32 curr_class;
 	u32 curr_weight;
 	u32 llc;

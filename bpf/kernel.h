@@ -247,14 +247,14 @@ bool scx_bpf_task_set_slice(struct task_struct *p, u64 slice) __ksym __weak;
  * for (i = from; i < to; i++), counted by the kernel: the verifier then looks
  * at the body once and not once per turn, which keeps loading quick.
  */
-#define kernel_for(i, from, to)                                                          \
-	for (struct bpf_iter_num ___it __attribute__((cleanup(bpf_iter_num_destroy))),   \
-	     *___once __attribute__((unused)) =                                          \
-		     (bpf_iter_num_new(&___it, (from), (to)), (void *)0);                \
-	     ({                                                                          \
-		     int *___n = bpf_iter_num_next(&___it);                              \
-		     (i) = ___n ? *___n : 0;                                             \
-		     ___n;                                                               \
+#define kernel_for(i, from, to)                                                             \
+	for (struct bpf_iter_num ___it __attribute__((cleanup(bpf_iter_num_destroy))),      \
+	     *___once                                                                       \
+	     __attribute__((unused)) = (bpf_iter_num_new(&___it, (from), (to)), (void *)0); \
+	     ({                                                                             \
+		     int *___n = bpf_iter_num_next(&___it);                                 \
+		     (i) = ___n ? *___n : 0;                                                \
+		     ___n;                                                                  \
 	     });)
 
 static __always_inline void kernel_insert(struct task_struct *p, u64 dsq, u64 slice, u64 flags)
@@ -281,8 +281,8 @@ static __always_inline bool kernel_move_to_local(u64 dsq)
 	return scx_bpf_consume(dsq);
 }
 
-static __always_inline bool kernel_move(struct bpf_iter_scx_dsq *it, struct task_struct *p,
-					u64 dsq, u64 flags)
+static __always_inline bool kernel_move(struct bpf_iter_scx_dsq *it, struct task_struct *p, u64 dsq,
+					u64 flags)
 {
 	if (bpf_ksym_exists(scx_bpf_dsq_move))
 		return scx_bpf_dsq_move(it, p, dsq, flags);
@@ -294,6 +294,15 @@ static __always_inline u64 kernel_now(void)
 	if (bpf_ksym_exists(scx_bpf_now))
 		return scx_bpf_now();
 	return bpf_ktime_get_ns();
+}
+
+/*
+ * Time from then to now in ns, at least 0: the clock of a CPU may be a little
+ * behind that of the CPU that noted the time.
+ */
+static __always_inline u64 kernel_since(u64 now_ns, u64 then_ns)
+{
+	return (s64)(now_ns - then_ns) > 0 ? now_ns - then_ns : 0;
 }
 
 static __always_inline void kernel_set_slice(struct task_struct *p, u64 slice)
@@ -315,14 +324,14 @@ static __always_inline bool kernel_migration_disabled(const struct task_struct *
 	return p->migration_disabled;
 }
 
-#define kernel_bstr(call, fmt, args...)                                                  \
-	({                                                                               \
-		static char ___fmt[] = fmt;                                              \
-		unsigned long long ___param[___bpf_narg(args)] = {};                     \
-		_Pragma("GCC diagnostic push")                                           \
-			_Pragma("GCC diagnostic ignored \"-Wint-conversion\"")           \
-				___bpf_fill(___param, args);                             \
-		_Pragma("GCC diagnostic pop") call(___fmt, ___param, sizeof(___param));   \
+#define kernel_bstr(call, fmt, args...)                                                 \
+	({                                                                              \
+		static char ___fmt[] = fmt;                                             \
+		unsigned long long ___param[___bpf_narg(args)] = {};                    \
+		_Pragma("GCC diagnostic push")                                          \
+			_Pragma("GCC diagnostic ignored \"-Wint-conversion\"")          \
+				___bpf_fill(___param, args);                            \
+		_Pragma("GCC diagnostic pop") call(___fmt, ___param, sizeof(___param)); \
 	})
 /* Ends the scheduler; the text reaches the user: name the object. */
 #define scx_bpf_error(fmt, args...) kernel_bstr(scx_bpf_error_bstr, fmt, ##args)

@@ -18,6 +18,7 @@
 
 #define PLACE_BALANCE_NS 8000000
 #define PLACE_SCAN_CPUS 64
+#define PLACE_NEAR_CPUS 4
 #define PLACE_WAITING_NS 128000000 /* the longest slice, and some ticks */
 
 /* Load of a CPU: the weights that compete for it, departures not yet settled left out. */
@@ -44,7 +45,8 @@ static s32 place_fork(struct task_struct *p, s32 prev_cpu)
 	s32 best = prev_cpu;
 	u32 n;
 
-	kernel_for (n, 1, size) {
+	kernel_for(n, 1, size)
+	{
 		u32 cpu = cpu_in_llc(llc, prev_cpu + n);
 		u64 load = place_load(cpu_find(cpu));
 
@@ -94,26 +96,38 @@ static bool place_pull(u32 cpu, u32 tier, u32 from)
  */
 static __always_inline bool place_worthwhile(u32 llc, u64 now_ns)
 {
-	return now_ns - READ_ONCE(llc_find(llc)->waiting_ns) < PLACE_WAITING_NS;
+	return kernel_since(now_ns, READ_ONCE(llc_find(llc)->waiting_ns)) < PLACE_WAITING_NS;
+}
+
+/* Does somebody wait on the CPU at this place of llc_cpus, counted round the domain? */
+static __always_inline bool place_waits(u32 first, u32 size, u32 place, u32 tier)
+{
+	u32 index = place < first + size ? place : place - size;
+
+	return cpu_waiting(cpu_queue(cpu_find(llc_cpus[index & (ROTA_MAX_CPUS - 1)]), tier));
 }
 
 /*
  * The next CPU of the domain, counted from n places after this one, in whose
- * queue somebody waits; size if there is none. No calls in the loop: it runs
- * whenever a CPU goes idle, and the verifier walks all its turns.
+ * queue somebody waits; size if there is none. This runs whenever a CPU goes
+ * idle: the nearest CPUs are looked at without a call, but not all, because
+ * the verifier walks every turn of such a loop.
  */
 static __always_inline u32 place_find_waiting(u32 llc, u32 cpu, u32 tier, u32 n, u32 size)
 {
 	u32 first = llc_first[llc & (ROTA_MAX_LLCS - 1)];
-	u32 at = first + cpu % (size ?: 1);
+	u32 i, at = first + cpu % (size ?: 1);
 
-	for (u32 turn = 0; turn < PLACE_SCAN_CPUS && n < size; turn++, n++) {
-		u32 index = at + n < first + size ? at + n : at + n - size;
-
-		if (cpu_waiting(cpu_queue(cpu_find(llc_cpus[index & (ROTA_MAX_CPUS - 1)]), tier)))
-			break;
+	for (u32 turn = 0; turn < PLACE_NEAR_CPUS && n < size; turn++, n++) {
+		if (place_waits(first, size, at + n, tier))
+			return n;
 	}
-	return n;
+	kernel_for(i, n, size)
+	{
+		if (place_waits(first, size, at + i, tier))
+			return i;
+	}
+	return size;
 }
 
 /* Pulls a task of the tier from a queue of one cache domain. */
@@ -142,7 +156,8 @@ static bool place_steal(struct cpu_ctx *cpuc, u32 cpu, u32 tier, u64 now_ns)
 		return true;
 	if (nr < 2)
 		return false;
-	kernel_for (n, 1, nr) {
+	kernel_for(n, 1, nr)
+	{
 		u32 llc = (cpuc->llc + n) % nr;
 
 		if (place_worthwhile(llc, now_ns) && place_steal_from(llc, cpu, tier))
@@ -162,7 +177,8 @@ static bool place_balance(struct cpu_ctx *cpuc, u32 cpu, u64 now_ns)
 	if (eevdf_before(now_ns, cpuc->balance_at_ns))
 		return false;
 	cpuc->balance_at_ns = now_ns + PLACE_BALANCE_NS;
-	kernel_for (n, 1, size) {
+	kernel_for(n, 1, size)
+	{
 		u32 other = cpu_in_llc(cpuc->llc, cpu + n);
 		u64 load = place_load(cpu_find(other));
 

@@ -19,7 +19,7 @@
  */
 
 #define PRIORITY_WINDOW_NS 100000000ULL
-#define PRIORITY_SCAN_CPUS 64	     /* CPUs of a domain that a wake-up looks at */
+#define PRIORITY_SCAN_CPUS 64 /* CPUs of a domain that a wake-up looks at */
 #define PRIORITY_RECENT_NS 200000000ULL
 
 u64 priority_cap_ns; /* of all classes together per window; set by the daemon */
@@ -38,7 +38,7 @@ static void priority_place(struct task_ctx *taskc, struct llc_ctx *llcc)
 /* Opens a new window when the last one has ended. */
 static __always_inline u64 priority_used(u64 *start_ns, u64 *used_ns, u64 now_ns)
 {
-	if (now_ns - *start_ns >= PRIORITY_WINDOW_NS) {
+	if (kernel_since(now_ns, *start_ns) >= PRIORITY_WINDOW_NS) {
 		*start_ns = now_ns;
 		*used_ns = 0;
 	}
@@ -80,9 +80,15 @@ static __always_inline bool priority_others_wait(const struct cpu_ctx *cpuc)
 	return cpu_waiting(&cpuc->queues[0]) || cpu_waiting(&cpuc->queues[1]);
 }
 
-static __always_inline bool priority_may_take(u32 tier)
+/*
+ * May a priority task take this CPU from what runs there? Not while a task of
+ * a higher scheduling class has it.
+ */
+static __always_inline bool priority_may_take(const struct cpu_ctx *cpuc)
 {
-	return tier == ROTA_FAIR || tier == ROTA_BACKGROUND;
+	u32 tier = READ_ONCE(cpuc->curr_tier);
+
+	return READ_ONCE(cpuc->curr_tid) && (tier == ROTA_FAIR || tier == ROTA_BACKGROUND);
 }
 
 /*
@@ -99,18 +105,19 @@ static s32 priority_victim(struct task_struct *p, s32 prev_cpu)
 	s32 victim = -1;
 	u32 n;
 
-	if (priority_may_take(READ_ONCE(prevc->curr_tier)) &&
-	    bpf_cpumask_test_cpu(prev_cpu, p->cpus_ptr)) {
+	if (priority_may_take(prevc) && bpf_cpumask_test_cpu(prev_cpu, p->cpus_ptr)) {
 		victim = prev_cpu;
 		lowest = prevc->curr_tier;
 	}
 	if (victim >= 0 && lowest == ROTA_BACKGROUND)
 		return victim;
-	kernel_for (n, 0, size < PRIORITY_SCAN_CPUS ? size : PRIORITY_SCAN_CPUS) {
+	kernel_for(n, 0, size < PRIORITY_SCAN_CPUS ? size : PRIORITY_SCAN_CPUS)
+	{
 		u32 cpu = cpu_in_llc(llc, prev_cpu + n);
-		u32 tier = READ_ONCE(cpu_find(cpu)->curr_tier);
+		struct cpu_ctx *cpuc = cpu_find(cpu);
+		u32 tier = READ_ONCE(cpuc->curr_tier);
 
-		if (!priority_may_take(tier) || tier <= lowest)
+		if (!priority_may_take(cpuc) || tier <= lowest)
 			continue;
 		if (!bpf_cpumask_test_cpu(cpu, p->cpus_ptr))
 			continue;
@@ -163,7 +170,7 @@ static void priority_enqueue(struct task_struct *p, struct task_ctx *taskc, stru
 				    enq_flags);
 		return;
 	}
-	if (!priority_may_take(cpuc->curr_tier)) {
+	if (!priority_may_take(cpuc)) {
 		priority_queue(p, taskc, cpuc, cpu, enq_flags, now_ns);
 		return;
 	}
@@ -215,7 +222,7 @@ static bool priority_dispatch(struct cpu_ctx *cpuc, u32 cpu, struct task_struct 
 		return false;
 	if (cpuc->queued_capped && priority_dispatch_capped(cpuc, cpu))
 		return true;
-	if (now_ns - READ_ONCE(llcc->priority_ns) > PRIORITY_RECENT_NS)
+	if (kernel_since(now_ns, READ_ONCE(llcc->priority_ns)) > PRIORITY_RECENT_NS)
 		return false;
 	if (prev && prevc->tier == ROTA_PRIORITY &&
 	    (!queue_head(QUEUE_PRIORITY(cpuc->llc), &head_vt) ||

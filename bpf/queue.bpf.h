@@ -59,13 +59,28 @@ static __always_inline void queue_charge_ahead(struct cpu_ctx *cpuc, u64 now_ns)
 
 	if (cpuc->curr_tier != ROTA_FAIR && cpuc->curr_tier != ROTA_BACKGROUND)
 		return;
-	if (elapsed_ns <= 0 || !cpuc->curr_weight)
+	if (elapsed_ns <= 0 || !cpuc->curr_tid || !cpuc->curr_weight)
 		return;
 	vt = eevdf_vt(elapsed_ns, cpuc->curr_weight);
 	cpuc->curr_at_ns = now_ns;
 	cpuc->curr_vt += vt;
 	cpuc->ahead_wv += vt * cpuc->curr_weight;
 	cpu_queue(cpuc, cpuc->curr_tier)->tree.sum_wv += vt * cpuc->curr_weight;
+}
+
+/*
+ * A sleeper that had more than its share pays by waiting until V has caught
+ * up, not for ever: the kernel leaves it in the queue until then and so do we,
+ * in effect. On another CPU V says nothing about that, so it keeps its debt.
+ */
+static __always_inline s64 queue_decay(const struct task_ctx *taskc, u32 cpu, u64 now_vt)
+{
+	s64 lag_vt = taskc->vt;
+
+	if (lag_vt >= 0 || taskc->left != cpu)
+		return lag_vt;
+	lag_vt += now_vt - taskc->left_vt;
+	return lag_vt < 0 ? lag_vt : 0;
 }
 
 /* The task competes on this CPU from now on. */
@@ -85,7 +100,8 @@ static void queue_join(struct task_ctx *taskc, struct cpu_ctx *cpuc, u32 cpu, u6
 	queue_charge_ahead(cpuc, now_ns);
 	queue_settle(queue);
 	now_vt = eevdf_rebase(&queue->tree);
-	taskc->vt = eevdf_place(&queue->tree, now_vt, taskc->vt, taskc->weight);
+	taskc->vt =
+		eevdf_place(&queue->tree, now_vt, queue_decay(taskc, cpu, now_vt), taskc->weight);
 	taskc->deadline_vt = taskc->vt + taskc->request_vt;
 	eevdf_join(&queue->tree, taskc->vt, taskc->weight);
 }
@@ -106,7 +122,9 @@ static void queue_leave(struct task_ctx *taskc, u32 cpu)
 		return;
 	}
 	/* From afar V may be one switch old: the lag is off by less than the clamp. */
-	taskc->vt = eevdf_clamp(eevdf_now(&queue->tree) - vt, taskc->limit_vt);
+	taskc->left_vt = eevdf_now(&queue->tree);
+	taskc->left = taskc->joined;
+	taskc->vt = eevdf_clamp(taskc->left_vt - vt, taskc->limit_vt);
 	if (taskc->joined == cpu) {
 		eevdf_leave(&queue->tree, vt, w);
 	} else {
@@ -184,7 +202,8 @@ static bool queue_preempts(const struct task_ctx *taskc, struct cpu_ctx *cpuc)
 		return false; /* somebody else would be picked */
 	if (eevdf_before(now_vt, cpuc->curr_vt))
 		return true; /* the running task has had more than its share */
-	return eevdf_before(taskc->deadline_vt + eevdf_vt(knobs.slice_ns, cpuc->curr_weight ?: 1) / 2,
+	return eevdf_before(taskc->deadline_vt +
+				    eevdf_vt(knobs.slice_ns, cpuc->curr_weight ?: 1) / 2,
 			    cpuc->curr_deadline_vt);
 }
 
@@ -196,7 +215,7 @@ static void queue_insert(struct task_struct *p, struct task_ctx *taskc, struct c
 	if (!cpu_waiting(queue) || eevdf_before(taskc->deadline_vt, queue->floor_vt))
 		queue->floor_vt = taskc->deadline_vt;
 	queue->queued++;
-	if (now_ns - READ_ONCE(llc_find(cpuc->llc)->waiting_ns) > QUEUE_NOTE_NS)
+	if (kernel_since(now_ns, READ_ONCE(llc_find(cpuc->llc)->waiting_ns)) > QUEUE_NOTE_NS)
 		WRITE_ONCE(llc_find(cpuc->llc)->waiting_ns, now_ns);
 	kernel_insert_vtime(p, queue_id(taskc->tier, cpu), taskc->slice_ns, taskc->deadline_vt,
 			    enq_flags);

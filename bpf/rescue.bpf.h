@@ -15,7 +15,6 @@
  * as the tick allows.
  */
 
-
 /* Moves the first task that has waited too long to this CPU's local queue. */
 static bool rescue_from(u64 dsq, u32 cpu, u64 now_ns)
 {
@@ -28,7 +27,7 @@ static bool rescue_from(u64 dsq, u32 cpu, u64 now_ns)
 	while ((p = bpf_iter_scx_dsq_next(&it))) {
 		struct task_ctx *taskc = task_try(p);
 
-		if (!taskc || now_ns - taskc->ready_at_ns < knobs.starvation_ns / 2)
+		if (!taskc || kernel_since(now_ns, taskc->ready_at_ns) < knobs.starvation_ns / 2)
 			continue;
 		if (!kernel_move(&it, p, DSQ_LOCAL, 0))
 			continue;

@@ -134,49 +134,74 @@ static void note_running(struct task_struct *p, struct task_ctx *taskc, struct c
 }
 
 /* The task that ran may go on: another slice for it. */
-static void keep(struct task_struct *prev, struct task_ctx *prevc, struct cpu_ctx *cpuc,
-		 u64 now_ns)
+static void keep(struct task_struct *prev, struct task_ctx *prevc, struct cpu_ctx *cpuc, u64 now_ns)
 {
 	note_running(prev, prevc, cpuc, now_ns);
 	kernel_set_slice(prev, prevc->slice_ns);
+}
+
+/* The task that ran, charged, if it may go on. */
+static struct task_ctx *charge_prev(struct task_struct *prev, struct cpu_ctx *cpuc, u32 cpu)
+{
+	struct task_ctx *prevc;
+
+	if (!prev || !(prev->scx.flags & TASK_QUEUED))
+		return NULL;
+	prevc = task_try(prev);
+	if (prevc)
+		charge(prev, prevc, cpuc, cpu);
+	return prevc;
+}
+
+/* Nothing in the fair tier here: others' tasks, those over their cap, background. */
+static bool dispatch_rest(struct cpu_ctx *cpuc, u32 cpu, struct task_struct *prev,
+			  struct task_ctx *prevc, u64 now_ns)
+{
+	return place_steal(cpuc, cpu, ROTA_FAIR, now_ns) || priority_dispatch_capped(cpuc, cpu) ||
+	       queue_dispatch(ROTA_BACKGROUND, cpuc, cpu, prev, prevc) ||
+	       (!prev && place_steal(cpuc, cpu, ROTA_BACKGROUND, now_ns));
 }
 
 SEC("struct_ops/rota_dispatch")
 void ROTA_OP(dispatch, s32 cpu, struct task_struct *prev)
 {
 	struct cpu_ctx *cpuc = cpu_find(cpu);
-	struct task_ctx *prevc = NULL;
+	struct task_ctx *prevc = charge_prev(prev, cpuc, cpu);
 	u64 now_ns = kernel_now();
 
-	if (prev && !(prev->scx.flags & TASK_QUEUED))
+	if (!prevc)
 		prev = NULL;
-	if (prev)
-		prevc = task_try(prev);
-	if (prevc)
-		charge(prev, prevc, cpuc, cpu);
-	else
-		prev = NULL;
-
 	if (rescue(cpuc, cpu, now_ns) || priority_dispatch(cpuc, cpu, prev, prevc, now_ns))
 		return;
 	if (prev && prevc->tier == ROTA_PRIORITY && priority_may_go_on(prevc, cpuc, cpu, now_ns)) {
 		keep(prev, prevc, cpuc, now_ns);
 		return;
 	}
-	if (place_balance(cpuc, cpu, now_ns) ||
-	    queue_dispatch(ROTA_FAIR, cpuc, cpu, prev, prevc))
+	if (place_balance(cpuc, cpu, now_ns) || queue_dispatch(ROTA_FAIR, cpuc, cpu, prev, prevc))
 		return;
 	if (prev && prevc->tier == ROTA_FAIR) {
 		keep(prev, prevc, cpuc, now_ns);
 		return;
 	}
-	if (place_steal(cpuc, cpu, ROTA_FAIR, now_ns) || priority_dispatch_capped(cpuc, cpu) ||
-	    queue_dispatch(ROTA_BACKGROUND, cpuc, cpu, prev, prevc))
-		return;
-	if (prev)
+	if (!dispatch_rest(cpuc, cpu, prev, prevc, now_ns) && prev)
 		keep(prev, prevc, cpuc, now_ns);
-	else
-		place_steal(cpuc, cpu, ROTA_BACKGROUND, now_ns);
+}
+
+/* Makes sure that a task competes where it runs. */
+static void compete_here(struct task_ctx *taskc, struct cpu_ctx *cpuc, u32 cpu, u64 now_ns)
+{
+	if (taskc->tier == ROTA_PRIORITY) {
+		priority_running(taskc, cpuc);
+	} else if (taskc->joined != cpu) {
+		if (taskc->joined >= 0)
+			queue_leave(taskc, cpu);
+		queue_join(taskc, cpuc, cpu, now_ns);
+	}
+	if (cpuc->took_head) {
+		cpuc->took_head = 0;
+		cpu_queue(cpuc, taskc->tier)->floor_vt = taskc->deadline_vt;
+	}
+	cpuc->local_taken = 0;
 }
 
 SEC("struct_ops/rota_running")
@@ -190,23 +215,13 @@ void ROTA_OP(running, struct task_struct *p)
 
 	if (!taskc)
 		return;
-	if (taskc->tier == ROTA_PRIORITY) {
-		priority_running(taskc, cpuc);
-	} else if (taskc->joined != cpu) {
-		if (taskc->joined >= 0)
-			queue_leave(taskc, cpu);
-		queue_join(taskc, cpuc, cpu, now_ns);
-	}
-	if (cpuc->took_head) {
-		cpuc->took_head = 0;
-		cpu_queue(cpuc, taskc->tier)->floor_vt = taskc->deadline_vt;
-	}
-	cpuc->local_taken = 0;
+	compete_here(taskc, cpuc, cpu, now_ns);
 	note_running(p, taskc, cpuc, now_ns);
 	cpu_counters(cpu)->dispatches[taskc->tier < ROTA_NONE ? taskc->tier : ROTA_FAIR]++;
 	stats = stats_class(taskc->class);
 	if (stats) {
-		stats_wait(stats, taskc->ready_at_ns ? now_ns - taskc->ready_at_ns : 0);
+		stats_wait(stats,
+			   taskc->ready_at_ns ? kernel_since(now_ns, taskc->ready_at_ns) : 0);
 		if (taskc->rescued)
 			stats->rescues++;
 	}
@@ -224,8 +239,13 @@ void ROTA_OP(stopping, struct task_struct *p, bool runnable)
 	if (!taskc)
 		return;
 	charge(p, taskc, cpuc, cpu);
-	cpuc->curr_tier = ROTA_NONE;
 	cpuc->curr_tid = 0;
+	/*
+	 * With some slice left it only makes room for a higher scheduling class
+	 * and goes on afterwards: who wakes meanwhile is compared with it.
+	 */
+	if (!runnable || !p->scx.slice)
+		cpuc->curr_tier = ROTA_NONE;
 	if (runnable)
 		taskc->ready_at_ns = kernel_now();
 	else if (taskc->joined >= 0)
@@ -258,13 +278,13 @@ SEC("struct_ops.s/rota_init_task")
 s32 ROTA_OP(init_task, struct task_struct *p, struct scx_init_task_args *args)
 {
 	struct task_ctx *parentc = args->fork ? task_try(bpf_get_current_task_btf()) : NULL;
-	struct task_ctx *taskc = bpf_task_storage_get(&task_ctxs, p, NULL,
-						      BPF_LOCAL_STORAGE_GET_F_CREATE);
+	struct task_ctx *taskc =
+		bpf_task_storage_get(&task_ctxs, p, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
 
 	if (!taskc)
 		return -ENOMEM;
 	taskc->class = parentc ? parentc->class : 0;
-	taskc->joined = -1;
+	taskc->joined = taskc->left = -1;
 	taskc->tier = ROTA_FAIR;
 	task_outdate(taskc);
 	class_count(taskc->class, 1);
@@ -332,8 +352,8 @@ void ROTA_OP(dump_task, struct scx_dump_ctx *dump, struct task_struct *p)
 SEC("struct_ops.s/rota_cgroup_init")
 s32 ROTA_OP(cgroup_init, struct cgroup *cgrp, struct scx_cgroup_init_args *args)
 {
-	struct cgroup_ctx *cgroupc = bpf_cgrp_storage_get(&cgroup_ctxs, cgrp, NULL,
-							  BPF_LOCAL_STORAGE_GET_F_CREATE);
+	struct cgroup_ctx *cgroupc =
+		bpf_cgrp_storage_get(&cgroup_ctxs, cgrp, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
 
 	if (!cgroupc)
 		return -ENOMEM;
@@ -390,7 +410,8 @@ s32 ROTA_OP(init)
 	u32 cpu, llc;
 	s32 err;
 
-	kernel_for (cpu, 0, topology.nr_cpus) {
+	kernel_for(cpu, 0, topology.nr_cpus)
+	{
 		struct cpu_ctx *cpuc = cpu_find(cpu);
 
 		cpuc->llc = llc_of[cpu & (ROTA_MAX_CPUS - 1)];
@@ -399,7 +420,8 @@ s32 ROTA_OP(init)
 		if (err)
 			return err;
 	}
-	kernel_for (llc, 0, topology.nr_llcs) {
+	kernel_for(llc, 0, topology.nr_llcs)
+	{
 		err = scx_bpf_create_dsq(QUEUE_PRIORITY(llc), -1);
 		if (err)
 			return err;

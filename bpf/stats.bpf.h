@@ -38,10 +38,22 @@ static __always_inline u32 stats_bucket(u64 wait_ns)
 
 	if (!us)
 		return 0;
-	if (us >> 16) { us >>= 16; bucket += 16; }
-	if (us >> 8) { us >>= 8; bucket += 8; }
-	if (us >> 4) { us >>= 4; bucket += 4; }
-	if (us >> 2) { us >>= 2; bucket += 2; }
+	if (us >> 16) {
+		us >>= 16;
+		bucket += 16;
+	}
+	if (us >> 8) {
+		us >>= 8;
+		bucket += 8;
+	}
+	if (us >> 4) {
+		us >>= 4;
+		bucket += 4;
+	}
+	if (us >> 2) {
+		us >>= 2;
+		bucket += 2;
+	}
 	bucket += us >> 1 ? 2 : 1;
 	return bucket < ROTA_WAIT_BUCKETS ? bucket : ROTA_WAIT_BUCKETS - 1;
 }

@@ -20,17 +20,19 @@
 struct task_ctx {
 	u64 vt;		 /* virtual time; while outside all queues: lag (signed) */
 	u64 deadline_vt; /* end of the current request */
+	u64 left_vt;	 /* V of the queue that it left, see queue_decay() */
 	u64 exec_ns;	 /* sum_exec_runtime up to which it is charged */
 	u64 ready_at_ns; /* when it became ready; 0: it runs or sleeps */
 	u64 slice_ns;
-	u64 request_vt;	/* the slice in its virtual time */
+	u64 request_vt; /* the slice in its virtual time */
 	u64 limit_vt;	/* how much lag it may take along */
 	u32 weight;	/* 1024: nice 0 in a class of weight 100 */
 	u32 generation; /* of the knobs that these copies came from */
 	s32 joined;	/* the CPU in whose queue it competes, -1: none */
+	s32 left;	/* the CPU whose queue it left last, -1: none */
 	u16 class;
-	u8 tier;	/* that it competes in; may lag behind its class until refreshed */
-	u8 rescued;	/* it was moved forward by the starvation bound */
+	u8 tier;    /* that it competes in; may lag behind its class until refreshed */
+	u8 rescued; /* it was moved forward by the starvation bound */
 };
 
 struct {
@@ -107,7 +109,8 @@ static u32 task_cgroup_weight(struct task_struct *p)
 		return product;
 	cgrp = scx_bpf_task_cgroup(p);
 	depth = cgrp->level < TASK_MAX_CGROUP_DEPTH ? cgrp->level : TASK_MAX_CGROUP_DEPTH;
-	kernel_for (level, 1, depth + 1) {
+	kernel_for(level, 1, depth + 1)
+	{
 		struct cgroup *ancestor = bpf_cgroup_ancestor(cgrp, level);
 		struct cgroup_ctx *cgroupc;
 
@@ -119,7 +122,7 @@ static u32 task_cgroup_weight(struct task_struct *p)
 		bpf_cgroup_release(ancestor);
 	}
 	bpf_cgroup_release(cgrp);
-	return product < 1 ? 1 : product > (1 << 20) ? 1 << 20 : product;
+	return product<1 ? 1 : product>(1 << 20) ? 1 << 20 : product;
 }
 
 /* The task's copies are old: it takes over the knobs where it enters a queue. */

@@ -26,8 +26,13 @@ func (e *UnfitError) Unfit() bool { return e.Finding.Unfit }
 // Check looks at the running kernel and at our privileges and reports
 // whether Load would work, without loading anything.
 func Check() []Finding {
+	return check(btf.LoadKernelSpec())
+}
+
+// check is Check for types that were read already, which takes long.
+func check(kernel *btf.Spec, err error) []Finding {
 	findings := []Finding{checkKernel(), checkSchedExt()}
-	findings = append(findings, checkBTF()...)
+	findings = append(findings, checkBTF(kernel, err)...)
 	return append(findings, checkPrivileges(), checkRival(), checkIsolation())
 }
 
@@ -53,10 +58,9 @@ func checkSchedExt() Finding {
 
 // checkBTF looks at the kernel's types, and at each kernel function that the
 // scheduler calls.
-func checkBTF() []Finding {
+func checkBTF(kernel *btf.Spec, err error) []Finding {
 	types := Finding{Name: "BTF", Fatal: true, Unfit: true,
 		Fix: "boot a kernel that is built with CONFIG_DEBUG_INFO_BTF=y"}
-	kernel, err := btf.LoadKernelSpec()
 	if err != nil {
 		types.Detail = "the kernel does not describe its types: " + err.Error()
 		return []Finding{types}

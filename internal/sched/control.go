@@ -117,3 +117,12 @@ func (s *Scheduler) SetClass(t TaskID, class int) error {
 		return fmt.Errorf("task %d: class %d: %w", t.TID, class, errno)
 	}
 }
+
+// DebugFault ends the scheduler as an error of its own would, so that tests
+// can see what happens then.
+func (s *Scheduler) DebugFault() error {
+	if _, err := s.coll.Programs["rota_debug_fault"].Run(&ebpf.RunOptions{}); err != nil {
+		return fmt.Errorf("provoke a fault: %w", err)
+	}
+	return nil
+}

@@ -41,7 +41,9 @@ func Load(ctx context.Context, p Params, log *slog.Logger) (*Scheduler, error) {
 	if err := p.validate(); err != nil {
 		return nil, err
 	}
-	for _, finding := range Check() {
+	cache := btf.NewCache()
+	kernel, err := cache.Kernel()
+	for _, finding := range check(kernel, err) {
 		if finding.Fatal && !finding.OK {
 			return nil, &UnfitError{Finding: finding}
 		}
@@ -57,7 +59,7 @@ func Load(ctx context.Context, p Params, log *slog.Logger) (*Scheduler, error) {
 		log: log, topology: topo, params: p,
 		events: make(chan Event, 256), exit: make(chan ExitInfo, 1), done: make(chan struct{}),
 	}
-	if err := s.load(); err != nil {
+	if err := s.load(cache, kernel); err != nil {
 		s.release()
 		return nil, err
 	}
@@ -75,15 +77,10 @@ func Load(ctx context.Context, p Params, log *slog.Logger) (*Scheduler, error) {
 }
 
 // load puts the programs and maps into the kernel, configured.
-func (s *Scheduler) load() error {
+func (s *Scheduler) load(cache *btf.Cache, kernel *btf.Spec) error {
 	spec, err := readObject()
 	if err != nil {
 		return err
-	}
-	cache := btf.NewCache()
-	kernel, err := cache.Kernel()
-	if err != nil {
-		return fmt.Errorf("kernel BTF: %w", err)
 	}
 	if err := resolveKfuncs(spec, kernel); err != nil {
 		return err
