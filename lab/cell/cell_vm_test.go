@@ -6,8 +6,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -35,7 +37,7 @@ func TestMain(m *testing.M) {
 
 func inGuest(name string) (func(*guest.Guest) error, bool) {
 	f, known := map[string]func(*guest.Guest) error{
-		"work": work, "probe": probe, "panic": panicNow, "hang": hang, "crash": crash, "nothing": nothing,
+		"work": work, "probe": probe, "panic": panicNow, "hang": hang, "crash": crash, "nothing": nothing, "turns": turns,
 		"fail": func(*guest.Guest) error { return errors.New("no luck today") },
 	}[name]
 	return f, known
@@ -102,6 +104,34 @@ func probe(g *guest.Guest) error {
 	env, _ := os.ReadFile("/proc/self/environ")
 	check(!strings.Contains(string(env), "ROTA_LAB_HOST"), "the host's environment leaks: %q", env)
 	return errors.Join(failed...)
+}
+
+// turns counts what four busy loops, one per CPU, get done at the same time.
+func turns(g *guest.Guest) error {
+	var loops []*guest.Proc
+	for cpu := range g.CPUs {
+		p, err := g.Start(guest.Cmd{Path: "sh", CPUs: strconv.Itoa(cpu), Args: []string{"-c", "n=0; trap 'echo $n; exit' TERM; while :; do n=$((n+1)); done"}})
+		if err != nil {
+			return err
+		}
+		loops = append(loops, p)
+	}
+	g.Sleep(2 * time.Second)
+	for _, p := range loops {
+		p.Signal(syscall.SIGTERM)
+	}
+	for cpu, p := range loops {
+		out, err := p.Wait()
+		if err != nil {
+			return err
+		}
+		n, err := strconv.ParseFloat(strings.TrimSpace(out.Stdout), 64)
+		if err != nil {
+			return err
+		}
+		g.Metric(fmt.Sprintf("cpu%d_loops", cpu), n)
+	}
+	return nil
 }
 
 func panicNow(g *guest.Guest) error {
@@ -175,6 +205,21 @@ func TestSameSeedSameBytes(t *testing.T) {
 	}
 	if first.Results.Metrics["hackbench_s"] <= 0 {
 		t.Errorf("hackbench took %v s", first.Results.Metrics["hackbench_s"])
+	}
+}
+
+// The virtual CPUs run about equally fast.
+func TestCPUsTakeTurns(t *testing.T) {
+	out, err := boot(t, "turns", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	low, high := math.Inf(1), 0.0
+	for _, n := range out.Results.Metrics {
+		low, high = min(low, n), max(high, n)
+	}
+	if len(out.Results.Metrics) != 4 || high > 1.35*low {
+		t.Errorf("loops per CPU: %v", out.Results.Metrics)
 	}
 }
 

@@ -18,7 +18,7 @@ func TestArguments(t *testing.T) {
 	for _, want := range []string{
 		"-accel tcg,thread=single -icount shift=0,sleep=off -rtc base=2026-01-01,clock=vm -cpu max,-rdrand,-rdseed",
 		"-smp cpus=8,sockets=2,cores=2,threads=2", "-m 1024", "-no-reboot", "-nic none", "-kernel /k -initrd /i",
-		"nokaslr random.trust_cpu=off noautogroup panic=-1 oops=panic", "isolcpus=1",
+		"nokaslr random.trust_cpu=off panic=-1 oops=panic noautogroup", "iomem=relaxed", "isolcpus=1",
 		"-chardev file,id=console,path=c -serial chardev:console -chardev file,id=results,path=r -serial chardev:results",
 	} {
 		if !strings.Contains(line, want) {
