@@ -161,6 +161,9 @@ func (shown *pagePart) add(p part, m Metric) error {
 	}
 	last := len(shown.Groups) - 1
 	shown.Groups[last].Lines = append(shown.Groups[last].Lines, pageLineOf(p, m))
+	if !p.something(m.Name) {
+		return nil
+	}
 	picture, logarithmic, err := barPlot(p, m)
 	if err != nil {
 		return err
@@ -173,6 +176,16 @@ func (shown *pagePart) add(p part, m Metric) error {
 		Caption: m.Label, Hint: hint, Picture: template.HTML(picture),
 	})
 	return nil
+}
+
+// something says whether any row has a figure to draw a bar for.
+func (p part) something(metric string) bool {
+	for _, row := range p.rows {
+		if p.spread(row, metric).high > 0 {
+			return true
+		}
+	}
+	return false
 }
 
 func betterHint(m Metric) string {
@@ -232,16 +245,15 @@ func (shown *pagePart) addShapes(p part) error {
 
 // histogramTitle names a histogram after the figures that were made from it.
 func (p part) histogramTitle(name string) string {
-	prefix := name[:strings.LastIndexByte(name, '_')+1]
-	for _, m := range p.metrics {
-		if prefix != "" && strings.HasPrefix(m.Name, prefix) {
-			if first, _, ok := strings.Cut(m.Label, ", "); ok {
-				return m.Group + ": " + first
-			}
-			return m.Group
-		}
+	i := p.metricOf(name)
+	if i == len(p.metrics) {
+		return plainLabel(name)
 	}
-	return strings.ReplaceAll(name, "_", " ")
+	m := p.metrics[i]
+	if first, _, ok := strings.Cut(m.Label, ", "); ok {
+		return m.Group + ": " + first
+	}
+	return m.Group
 }
 
 // config returns a row's configuration, "" without one.

@@ -115,7 +115,11 @@ func (b bars) position(v float64) float64 {
 
 // Plot implements plot.Plotter.
 func (b bars) Plot(c draw.Canvas, _ *plot.Plot) {
-	const names, numbers = 82, 112 // room left and right, in points
+	const numbers = 112 // room for the numbers, in points
+	names := vg.Length(10)
+	for _, name := range b.names {
+		names = max(names, 10+5.6*vg.Length(len(name)))
+	}
 	left, right := c.Min.X+names, c.Max.X-numbers
 	at := func(v float64) vg.Length { return left + (right-left)*vg.Length(b.position(v)) }
 	pitch := (c.Max.Y - c.Min.Y) / vg.Length(len(b.names))

@@ -203,7 +203,21 @@ func (p part) histogram(row, name string) []Bucket {
 	return list
 }
 
-// histograms returns the names of all histograms, sorted.
+// metricOf returns the first figure that was made from a histogram: one whose
+// name is the histogram's with a word for the kind of figure before the unit.
+// Without one it is the number of figures.
+func (p part) metricOf(histogram string) int {
+	prefix := histogram[:strings.LastIndexByte(histogram, '_')+1]
+	for i, m := range p.metrics {
+		rest, ok := strings.CutPrefix(m.Name, prefix)
+		if ok && prefix != "" && strings.Count(rest, "_") == 1 {
+			return i
+		}
+	}
+	return len(p.metrics)
+}
+
+// histograms returns the names of all histograms in the order of their figures.
 func (p part) histograms() []string {
 	seen := map[string]bool{}
 	for _, run := range p.runs {
@@ -215,7 +229,10 @@ func (p part) histograms() []string {
 	for name := range seen {
 		names = append(names, name)
 	}
-	sort.Strings(names)
+	sort.Slice(names, func(i, j int) bool {
+		a, b := p.metricOf(names[i]), p.metricOf(names[j])
+		return a < b || a == b && names[i] < names[j]
+	})
 	return names
 }
 
