@@ -86,16 +86,21 @@ func (s *Scheduler) readExit() ExitInfo {
 	if err := s.coll.Variables["exit_record"].Get(&record); err != nil {
 		return ExitInfo{Reason: "unknown: " + err.Error()}
 	}
-	info := ExitInfo{
+	return exitInfo(&record, s.asked.flag.Load())
+}
+
+// exitInfo decodes the kernel's exit record; asked tells whether we have
+// begun to close.
+func exitInfo(record *rotaExit, asked bool) ExitInfo {
+	return ExitInfo{
 		Kind:    record.Kind,
 		Code:    record.Code,
 		Reason:  cString(record.Reason[:]),
 		Msg:     cString(record.Msg[:]),
 		Dump:    cString(record.Dump[:]),
+		Asked:   asked && (record.Kind == exitUnreg || record.Kind == exitUnregBPF),
 		Restart: record.Code&ecodeRestart != 0 && record.Kind < exitErrorKind,
 	}
-	info.Asked = s.asked.flag.Load() && (record.Kind == exitUnreg || record.Kind == exitUnregBPF)
-	return info
 }
 
 func cString(raw []byte) string {

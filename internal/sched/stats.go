@@ -66,12 +66,17 @@ func (s *Scheduler) classStats(index uint32) (ClassStats, error) {
 // kernelEvents reads the counters that the kernel keeps of every sched_ext
 // scheduler (6.15 and later).
 func kernelEvents() map[string]int64 {
-	events := make(map[string]int64)
 	data, err := os.ReadFile(filepath.Join(sysSchedExt, "root", "events"))
 	if err != nil {
-		return events
+		return map[string]int64{}
 	}
-	for line := range strings.Lines(string(data)) {
+	return parseKernelEvents(string(data))
+}
+
+// parseKernelEvents reads lines of a name and a count, and skips all others.
+func parseKernelEvents(text string) map[string]int64 {
+	events := make(map[string]int64)
+	for line := range strings.Lines(text) {
 		name, value, ok := strings.Cut(strings.TrimSpace(line), " ")
 		if n, err := strconv.ParseInt(value, 10, 64); ok && err == nil {
 			events[name] = n
