@@ -31,6 +31,7 @@ static s32 class_set(struct task_struct *p, const struct rota_set_class *args)
 	taskc = task_try(p);
 	if (!taskc)
 		return -ESRCH;
+	taskc->unsettled = 0;
 	if (taskc->class == args->class)
 		return 0;
 	class_count(taskc->class, -1);

@@ -6,8 +6,9 @@
  * match; but asking it must never hold up a task.
  *
  * How: tracepoints for exec, rename and cgroup moves put a small record into
- * a ring buffer. A child starts in its parent's class without any event. A
- * full ring sets a flag and the daemon looks at every task.
+ * a ring buffer. A child starts in its parent's class without any event,
+ * unless the daemon has yet to answer for the parent: then it asks about the
+ * child too. A full ring sets a flag and the daemon looks at every task.
  *
  * Limits: until the daemon has answered the task runs in the class it had. A
  * change of user without exec is not seen.
@@ -36,18 +37,29 @@ static void event_send(u32 kind, const struct task_struct *p)
 	bpf_ringbuf_submit(event, 0);
 }
 
+/* Asks the daemon for the class of a task. */
+static void event_ask(u32 kind, struct task_struct *p)
+{
+	struct task_ctx *taskc;
+
+	if (!knobs.watch)
+		return;
+	taskc = task_try(p);
+	if (taskc)
+		taskc->unsettled = 1;
+	event_send(kind, p);
+}
+
 SEC("tp_btf/sched_process_exec")
 int BPF_PROG(rota_on_exec, struct task_struct *p, int old_pid, struct linux_binprm *bprm)
 {
-	if (knobs.watch)
-		event_send(ROTA_EVENT_EXEC, p);
+	event_ask(ROTA_EVENT_EXEC, p);
 	return 0;
 }
 
 SEC("tp_btf/task_rename")
 int BPF_PROG(rota_on_rename, struct task_struct *p, const char *comm)
 {
-	if (knobs.watch)
-		event_send(ROTA_EVENT_COMM, p);
+	event_ask(ROTA_EVENT_COMM, p);
 	return 0;
 }

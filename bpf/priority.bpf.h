@@ -81,14 +81,20 @@ static __always_inline bool priority_others_wait(const struct cpu_ctx *cpuc)
 }
 
 /*
- * May a priority task take this CPU from what runs there? Not while a task of
- * a higher scheduling class has it.
+ * Does a task of a lower tier come next here: one that runs, or one that goes
+ * on as soon as a higher scheduling class gives the CPU back?
  */
-static __always_inline bool priority_may_take(const struct cpu_ctx *cpuc)
+static __always_inline bool priority_outranks(const struct cpu_ctx *cpuc)
 {
 	u32 tier = READ_ONCE(cpuc->curr_tier);
 
-	return READ_ONCE(cpuc->curr_tid) && (tier == ROTA_FAIR || tier == ROTA_BACKGROUND);
+	return tier == ROTA_FAIR || tier == ROTA_BACKGROUND;
+}
+
+/* May a priority task take this CPU at once? Not from a higher scheduling class. */
+static __always_inline bool priority_may_take(const struct cpu_ctx *cpuc)
+{
+	return READ_ONCE(cpuc->curr_tid) && priority_outranks(cpuc);
 }
 
 /*
@@ -170,7 +176,8 @@ static void priority_enqueue(struct task_struct *p, struct task_ctx *taskc, stru
 				    enq_flags);
 		return;
 	}
-	if (!priority_may_take(cpuc)) {
+	/* Below a higher class select_cpu found nothing better: first in line, then. */
+	if (!priority_outranks(cpuc)) {
 		priority_queue(p, taskc, cpuc, cpu, enq_flags, now_ns);
 		return;
 	}

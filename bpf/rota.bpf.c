@@ -284,6 +284,7 @@ s32 ROTA_OP(init_task, struct task_struct *p, struct scx_init_task_args *args)
 	if (!taskc)
 		return -ENOMEM;
 	taskc->class = parentc ? parentc->class : 0;
+	taskc->unsettled = parentc ? parentc->unsettled : 0;
 	taskc->joined = taskc->left = -1;
 	taskc->tier = ROTA_FAIR;
 	task_outdate(taskc);
@@ -311,6 +312,8 @@ void ROTA_OP(enable, struct task_struct *p)
 	taskc->exec_ns = p->se.sum_exec_runtime;
 	taskc->ready_at_ns = 0;
 	task_outdate(taskc);
+	if (taskc->unsettled)
+		event_ask(ROTA_EVENT_FORK, p);
 }
 
 /* The task goes to another scheduling class. */
@@ -368,8 +371,7 @@ void ROTA_OP(cgroup_move, struct task_struct *p, struct cgroup *from, struct cgr
 
 	if (taskc)
 		task_outdate(taskc);
-	if (knobs.watch)
-		event_send(ROTA_EVENT_CGROUP, p);
+	event_ask(ROTA_EVENT_CGROUP, p);
 }
 
 SEC("struct_ops/rota_cgroup_set_weight")

@@ -31,8 +31,9 @@ struct task_ctx {
 	s32 joined;	/* the CPU in whose queue it competes, -1: none */
 	s32 left;	/* the CPU whose queue it left last, -1: none */
 	u16 class;
-	u8 tier;    /* that it competes in; may lag behind its class until refreshed */
-	u8 rescued; /* it was moved forward by the starvation bound */
+	u8 tier;      /* that it competes in; may lag behind its class until refreshed */
+	u8 unsettled; /* the daemon was asked about it and has not answered yet */
+	u8 rescued;   /* it was moved forward by the starvation bound */
 };
 
 struct {

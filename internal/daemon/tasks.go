@@ -17,8 +17,8 @@ const (
 	// tasks are looked at, which costs a bounded time as well.
 	maxPending = 8192
 	// batchPause is the least time between two batches: a task that renames
-	// itself in a loop is looked at 100 times a second, not a million times.
-	batchPause = 10 * time.Millisecond
+	// itself in a loop is looked at 500 times a second, not a million times.
+	batchPause = 2 * time.Millisecond
 	// scanPause is the least time between two looks at every task.
 	scanPause = time.Second
 	// maxPasses bounds the passes of one look at every task.
