@@ -1,0 +1,99 @@
+package hosttest
+
+import (
+	"math"
+	"math/big"
+	"math/rand/v2"
+	"testing"
+)
+
+// 1 ns at nice 0 is 2^4 units of virtual time.
+const (
+	shift = 4
+	nice0 = 1024
+)
+
+// virtual is how far ns of real time move a task of weight w, by definition.
+func virtual(ns, w uint64) *big.Rat {
+	units := new(big.Rat).SetUint64(ns)
+	units.Mul(units, big.NewRat(1<<shift, 1))
+	return units.Mul(units, new(big.Rat).Quo(big.NewRat(nice0, 1), weight(w)))
+}
+
+func TestVirtualTime(t *testing.T) {
+	d := build(t)
+	random := rand.New(rand.NewPCG(1, 2))
+	times := []uint64{0, 1, 999, 100_000, 3_000_000, 100_000_000, 3_600_000_000_000, 1<<50 - 1}
+	for range 200 {
+		times = append(times, random.Uint64N(1<<(1+random.Uint64N(50))))
+	}
+	for _, ns := range times {
+		for _, w := range []uint64{1, 3, 15, 1023, 1024, 1025, 88761, 8876100, math.MaxUint32} {
+			got := d.do(t, "vt", ns, w)
+			if want := floor(virtual(ns, w)); want.Cmp(new(big.Int).SetUint64(got)) != 0 {
+				t.Errorf("%d ns at weight %d: %d, want %s", ns, w, got, want)
+			}
+		}
+	}
+}
+
+func TestDivision(t *testing.T) {
+	d := build(t)
+	random := rand.New(rand.NewPCG(3, 4))
+	numbers := []int64{0, 1, -1, 2, -2, 7, -7, math.MaxInt64, -math.MaxInt64}
+	divisors := []uint64{1, 2, 3, 1024, math.MaxInt64}
+	for range 100 {
+		numbers = append(numbers, int64(random.Uint64())>>random.Uint64N(63))
+		divisors = append(divisors, 1+random.Uint64()>>(1+random.Uint64N(60)))
+	}
+	for _, a := range numbers {
+		for _, b := range divisors {
+			want := new(big.Int).Quo(big.NewInt(a), new(big.Int).SetUint64(b)) // towards zero
+			if got := int64(d.do(t, "div", uint64(a), b)); want.Cmp(big.NewInt(got)) != 0 {
+				t.Errorf("%d / %d: %d, want %s", a, b, got, want)
+			}
+		}
+	}
+}
+
+func TestClamp(t *testing.T) {
+	d := build(t)
+	for _, test := range []struct{ lag, limit, want int64 }{
+		{0, 10, 0},
+		{9, 10, 9},
+		{10, 10, 10},
+		{11, 10, 10},
+		{-9, 10, -9},
+		{-10, 10, -10},
+		{-11, 10, -10},
+		{5, 0, 0},
+		{-5, 0, 0},
+		{math.MaxInt64, 1 << 40, 1 << 40},
+		{math.MinInt64, 1 << 40, -1 << 40},
+	} {
+		if got := int64(d.do(t, "clamp", uint64(test.lag), uint64(test.limit))); got != test.want {
+			t.Errorf("%d within %d: %d, want %d", test.lag, test.limit, got, test.want)
+		}
+	}
+}
+
+func TestBefore(t *testing.T) {
+	d := build(t)
+	for _, test := range []struct {
+		a, b uint64
+		want uint64
+	}{
+		{0, 0, 0},
+		{0, 1, 1},
+		{1, 0, 0},
+		{math.MaxUint64, 0, 1}, // the clock has wrapped
+		{0, math.MaxUint64, 0},
+		{math.MaxUint64 - 5, math.MaxUint64, 1},
+		{0, 1<<63 - 1, 1},
+		{1<<63 - 1, 0, 0},
+	} {
+		if got := d.do(t, "before", test.a, test.b); got != test.want {
+			t.Errorf("%d before %d: %d, want %d", test.a, test.b, got, test.want)
+		}
+	}
+}
