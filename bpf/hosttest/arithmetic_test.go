@@ -27,12 +27,16 @@ func TestVirtualTime(t *testing.T) {
 	for range 200 {
 		times = append(times, random.Uint64N(1<<(1+random.Uint64N(50))))
 	}
+	var commands []command
 	for _, ns := range times {
-		for _, w := range []uint64{1, 3, 15, 1023, 1024, 1025, 88761, 8876100, math.MaxUint32} {
-			got := d.do(t, "vt", ns, w)
-			if want := floor(virtual(ns, w)); want.Cmp(new(big.Int).SetUint64(got)) != 0 {
-				t.Errorf("%d ns at weight %d: %d, want %s", ns, w, got, want)
-			}
+		for _, w := range []uint64{1, 3, 15, 1023, 1024, 1025, 88761, 1 << 23, math.MaxUint32} {
+			commands = append(commands, command{"vt", ns, w})
+		}
+	}
+	for i, got := range d.run(t, commands) {
+		ns, w := commands[i].a, commands[i].b
+		if want := floor(virtual(ns, w)); want.Cmp(new(big.Int).SetUint64(got.result)) != 0 {
+			t.Errorf("%d ns at weight %d: %d, want %s", ns, w, got.result, want)
 		}
 	}
 }
@@ -46,12 +50,17 @@ func TestDivision(t *testing.T) {
 		numbers = append(numbers, int64(random.Uint64())>>random.Uint64N(63))
 		divisors = append(divisors, 1+random.Uint64()>>(1+random.Uint64N(60)))
 	}
-	for _, a := range numbers {
-		for _, b := range divisors {
-			want := new(big.Int).Quo(big.NewInt(a), new(big.Int).SetUint64(b)) // towards zero
-			if got := int64(d.do(t, "div", uint64(a), b)); want.Cmp(big.NewInt(got)) != 0 {
-				t.Errorf("%d / %d: %d, want %s", a, b, got, want)
-			}
+	var commands []command
+	for i, a := range numbers {
+		for j := range 10 {
+			commands = append(commands, command{"div", uint64(a), divisors[(i+j)%len(divisors)]})
+		}
+	}
+	for i, got := range d.run(t, commands) {
+		a, b := int64(commands[i].a), commands[i].b
+		want := new(big.Int).Quo(big.NewInt(a), new(big.Int).SetUint64(b)) // towards zero
+		if want.Cmp(big.NewInt(int64(got.result))) != 0 {
+			t.Errorf("%d / %d: %d, want %s", a, b, int64(got.result), want)
 		}
 	}
 }
@@ -71,7 +80,7 @@ func TestClamp(t *testing.T) {
 		{math.MaxInt64, 1 << 40, 1 << 40},
 		{math.MinInt64, 1 << 40, -1 << 40},
 	} {
-		if got := int64(d.do(t, "clamp", uint64(test.lag), uint64(test.limit))); got != test.want {
+		if got := int64(d.run(t, []command{{"clamp", uint64(test.lag), uint64(test.limit)}})[0].result); got != test.want {
 			t.Errorf("%d within %d: %d, want %d", test.lag, test.limit, got, test.want)
 		}
 	}
@@ -92,7 +101,7 @@ func TestBefore(t *testing.T) {
 		{0, 1<<63 - 1, 1},
 		{1<<63 - 1, 0, 0},
 	} {
-		if got := d.do(t, "before", test.a, test.b); got != test.want {
+		if got := d.run(t, []command{{"before", test.a, test.b}})[0].result; got != test.want {
 			t.Errorf("%d before %d: %d, want %d", test.a, test.b, got, test.want)
 		}
 	}

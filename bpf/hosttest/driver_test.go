@@ -7,31 +7,34 @@
 package hosttest
 
 import (
-	"bufio"
+	"bytes"
 	"fmt"
-	"io"
 	"os/exec"
 	"path/filepath"
 	"testing"
 )
 
-// driver is a running program that executes eevdf.h; see testdata/driver.c.
-type driver struct {
-	in    io.Writer
-	out   *bufio.Reader
-	queue queue
+// driver is the path of the program that executes eevdf.h; see
+// testdata/driver.c.
+type driver string
+
+// command is one line of its input.
+type command struct {
+	name string
+	a, b uint64
 }
 
-// queue is struct eevdf_queue.
-type queue struct {
-	zero uint64
-	sumV int64
-	sumW uint64
+// answer is one line of its output: what the command returned, and struct
+// eevdf_queue and its V after it.
+type answer struct {
+	result, zero uint64
+	sumV         int64
+	sumW, now    uint64
 }
 
-// build compiles the driver and starts it. Overflow of signed numbers ends
-// it, where the compiler can look for that.
-func build(t testing.TB) *driver {
+// build compiles the driver. Overflow of signed numbers ends it, where the
+// compiler can look for that.
+func build(t testing.TB) driver {
 	t.Helper()
 	cc, err := exec.LookPath("cc")
 	if err != nil {
@@ -45,47 +48,28 @@ func build(t testing.TB) *driver {
 			t.Fatalf("compile driver: %v\n%s", err, said)
 		}
 	}
-	return start(t, exec.Command(program))
+	return driver(program)
 }
 
-func start(t testing.TB, cmd *exec.Cmd) *driver {
+// run executes commands, beginning with an empty queue. All at once: to wait
+// for each answer would take long on a busy machine.
+func (d driver) run(t testing.TB, commands []command) []answer {
 	t.Helper()
-	cmd.Stderr = t.Output()
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
+	var in, out, said bytes.Buffer
+	for _, c := range commands {
+		fmt.Fprintln(&in, c.name, c.a, c.b)
 	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
+	cmd := exec.Command(string(d))
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = &in, &out, &said
+	if err := cmd.Run(); err != nil {
+		t.Fatalf("driver: %v\n%s", err, said.Bytes())
 	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		in.Close()
-		if err := cmd.Wait(); err != nil {
-			t.Errorf("driver: %v", err)
+	answers := make([]answer, len(commands))
+	for i := range answers {
+		a := &answers[i]
+		if _, err := fmt.Fscanln(&out, &a.result, &a.zero, &a.sumV, &a.sumW, &a.now); err != nil {
+			t.Fatalf("answer to %v: %v", commands[i], err)
 		}
-	})
-	return &driver{in: in, out: bufio.NewReader(out)}
-}
-
-// do executes one command and remembers what the queue is then.
-func (d *driver) do(t testing.TB, command string, args ...uint64) uint64 {
-	t.Helper()
-	var all [3]uint64
-	copy(all[:], args)
-	if _, err := fmt.Fprintln(d.in, command, all[0], all[1], all[2]); err != nil {
-		t.Fatalf("%s %v: %v", command, args, err)
 	}
-	line, err := d.out.ReadString('\n')
-	if err != nil {
-		t.Fatalf("%s %v: %v (arithmetic overflow in eevdf.h?)", command, args, err)
-	}
-	var result uint64
-	if _, err := fmt.Sscan(line, &result, &d.queue.zero, &d.queue.sumV, &d.queue.sumW); err != nil {
-		t.Fatalf("%s %v: answer %q: %v", command, args, line, err)
-	}
-	return result
+	return answers
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Runs the arithmetic of eevdf.h on the host: one command per line from
- * standard input, one line of answer each: the result, then the queue.
+ * standard input, one line of answer each: the result, then the queue and its V.
  */
 #include <stdbool.h>
 #include <stdio.h>
@@ -14,33 +14,50 @@ typedef unsigned int u32;
 #include "../../eevdf.h"
 
 static struct eevdf_queue queue;
+static u64 vts[64]; /* v and weight of the tasks in it, oldest first */
+static u32 ws[64];
+static int tasks;
+static u64 placed_vt;
 
-/* What queue_charge() does: a task that runs moves itself and the sum. */
-static u64 run(u64 v, u64 delta_ns, u32 w)
+static void join(u32 w)
 {
-	u64 vt = eevdf_vt(delta_ns, w);
-
-	queue.sum_wv += vt * w;
-	return v + vt;
+	eevdf_join(&queue, placed_vt, w);
+	vts[tasks] = placed_vt;
+	ws[tasks++] = w;
 }
 
-static bool execute(const char *name, u64 a, u64 b, u64 c, u64 *result)
+static void leave(int i)
+{
+	eevdf_leave(&queue, vts[i], ws[i]);
+	tasks--;
+	memmove(vts + i, vts + i + 1, (tasks - i) * sizeof(*vts));
+	memmove(ws + i, ws + i + 1, (tasks - i) * sizeof(*ws));
+}
+
+/* What queue_charge() does: a task that runs moves itself and the sum. */
+static u64 run(int i, u64 delta_ns)
+{
+	u64 vt = eevdf_vt(delta_ns, ws[i]);
+
+	queue.sum_wv += vt * ws[i];
+	return vts[i] += vt;
+}
+
+static bool execute(const char *name, u64 a, u64 b, u64 *result)
 {
 	*result = 0;
 	if (!strcmp(name, "start"))
 		queue = (struct eevdf_queue){ .zero_vt = a };
-	else if (!strcmp(name, "now"))
-		*result = eevdf_now(&queue);
 	else if (!strcmp(name, "rebase"))
 		*result = eevdf_rebase(&queue);
-	else if (!strcmp(name, "join"))
-		eevdf_join(&queue, a, b);
-	else if (!strcmp(name, "leave"))
-		eevdf_leave(&queue, a, b);
-	else if (!strcmp(name, "run"))
-		*result = run(a, b, c);
 	else if (!strcmp(name, "place"))
-		*result = eevdf_place(&queue, a, b, c);
+		*result = placed_vt = eevdf_place(&queue, eevdf_now(&queue), a, b);
+	else if (!strcmp(name, "join"))
+		join(a);
+	else if (!strcmp(name, "leave"))
+		leave(a);
+	else if (!strcmp(name, "run"))
+		*result = run(a, b);
 	else if (!strcmp(name, "vt"))
 		*result = eevdf_vt(a, b);
 	else if (!strcmp(name, "div"))
@@ -57,13 +74,13 @@ static bool execute(const char *name, u64 a, u64 b, u64 c, u64 *result)
 int main(void)
 {
 	char name[16];
-	u64 a, b, c, result;
+	u64 a, b, result;
 
-	while (scanf("%15s %llu %llu %llu", name, &a, &b, &c) == 4) {
-		if (!execute(name, a, b, c, &result))
+	while (scanf("%15s %llu %llu", name, &a, &b) == 3) {
+		if (!execute(name, a, b, &result))
 			return 1;
-		printf("%llu %llu %lld %llu\n", result, queue.zero_vt, queue.sum_wv, queue.sum_w);
-		fflush(stdout);
+		printf("%llu %llu %lld %llu %llu\n", result, queue.zero_vt, queue.sum_wv,
+		       queue.sum_w, eevdf_now(&queue));
 	}
 	return 0;
 }
