@@ -55,7 +55,21 @@ func Cyclictest(data []byte) (Latency, error) {
 		l.Counts[us] += count
 		l.Over -= count
 	}
+	// A cycle that the end of the measurement cut off is in the maximum only.
+	if l.Over == 0 && l.Max >= l.largest()+1 {
+		l.Cycles++
+		l.Over++
+	}
 	return l, nil
+}
+
+// largest is the largest latency in the histogram, in us.
+func (l Latency) largest() float64 {
+	largest := 0
+	for us := range l.Counts {
+		largest = max(largest, us)
+	}
+	return float64(largest)
 }
 
 // Percentile returns the latency in us that p percent of the cycles do not

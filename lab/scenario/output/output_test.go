@@ -98,6 +98,13 @@ func TestCyclictestCountsWhatItsHistogramCouldNotHold(t *testing.T) {
 	}
 }
 
+func TestCyclictestCountsTheCycleThatWasCutOff(t *testing.T) {
+	l, err := Cyclictest([]byte(`{"thread":{"0":{"histogram":{"6":1},"cycles":1,"min":6,"max":3200346,"avg":3200346}}}`))
+	if err != nil || l.Cycles != 2 || l.Over != 1 || l.Percentile(99) != 3200346 {
+		t.Errorf("read %+v, %v: must count two cycles, one over", l, err)
+	}
+}
+
 func TestCyclictestRefuses(t *testing.T) {
 	for _, bad := range []string{
 		"", "{}", `{"thread":{}}`,
