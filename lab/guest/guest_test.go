@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 func TestParseCPUs(t *testing.T) {
@@ -143,5 +145,21 @@ func TestIsStageAndWorker(t *testing.T) {
 	}
 	if !IsWorker([]string{"/init", "guest"}) || IsWorker([]string{"/init"}) || IsWorker([]string{"rota-lab", "guest"}) {
 		t.Error("a worker is known by its words")
+	}
+}
+
+func TestOnLostThreadIsNeverTheFirst(t *testing.T) {
+	seen := map[int]bool{}
+	for range 50 {
+		err := onLostThread(func() error {
+			seen[unix.Gettid()] = true
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if seen[unix.Getpid()] || len(seen) < 2 {
+		t.Errorf("threads used: %v, the process is %d", seen, unix.Getpid())
 	}
 }

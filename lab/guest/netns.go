@@ -14,17 +14,27 @@ const netnsDir = "/run/netns" // where iproute2 looks too
 // Netns makes a named network namespace with its loopback up, for Cmd.Netns
 // and for "ip netns".
 func (g *Guest) Netns(name string) error {
-	done := make(chan error)
-	go func() {
-		// Never unlocked: the thread ends with the goroutine, and with it
-		// the thread's wrong namespace.
-		runtime.LockOSThread()
-		done <- makeNetns(name)
-	}()
-	if err := <-done; err != nil {
+	if err := onLostThread(func() error { return makeNetns(name) }); err != nil {
 		return fmt.Errorf("network namespace %q: %w", name, err)
 	}
 	return nil
+}
+
+// onLostThread runs f on a thread that ends afterwards, and with it whatever f
+// did to the thread. The process's first thread never ends and is avoided.
+func onLostThread(f func() error) error {
+	done := make(chan error)
+	go func() {
+		runtime.LockOSThread() // never unlocked after f: the thread ends with the goroutine
+		if unix.Gettid() == unix.Getpid() {
+			err := onLostThread(f)
+			runtime.UnlockOSThread()
+			done <- err
+			return
+		}
+		done <- f()
+	}()
+	return <-done
 }
 
 func makeNetns(name string) error {
