@@ -37,7 +37,7 @@ static inline bool eevdf_before(u64 a, u64 b)
 	return (s64)(a - b) < 0;
 }
 
-/* Virtual time that delta_ns of real time is for this weight (at least 1). */
+/* Virtual time that delta_ns of real time, less than 2^50, is for this weight (at least 1). */
 static inline u64 eevdf_vt(u64 delta_ns, u32 weight)
 {
 	return (delta_ns * (EEVDF_NICE0_WEIGHT << EEVDF_SHIFT)) / weight;
@@ -46,7 +46,7 @@ static inline u64 eevdf_vt(u64 delta_ns, u32 weight)
 /* The signed division that BPF v3 does not have. */
 static inline s64 eevdf_div(s64 a, u64 b)
 {
-	return a < 0 ? -(s64)((u64)-a / b) : (s64)((u64)a / b);
+	return a < 0 ? -(s64)((0 - (u64)a) / b) : (s64)((u64)a / b);
 }
 
 /* V, the virtual time of the queue: the weighted mean of its tasks. */
@@ -97,6 +97,12 @@ static inline s64 eevdf_clamp(s64 lag_vt, s64 limit_vt)
 	if (lag_vt > limit_vt)
 		return limit_vt;
 	return lag_vt < -limit_vt ? -limit_vt : lag_vt;
+}
+
+/* The virtual lag of a task whose weight changes: the time it is owed stays. */
+static inline s64 eevdf_rescale(s64 lag_vt, u32 old_w, u32 new_w)
+{
+	return eevdf_div(lag_vt * (s64)old_w, new_w);
 }
 
 /*

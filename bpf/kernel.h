@@ -218,6 +218,7 @@ int *bpf_iter_num_next(struct bpf_iter_num *it) __ksym;
 void bpf_iter_num_destroy(struct bpf_iter_num *it) __ksym;
 void scx_bpf_error_bstr(char *fmt, unsigned long long *data, u32 data__sz) __ksym;
 void scx_bpf_dump_bstr(char *fmt, unsigned long long *data, u32 data__sz) __ksym;
+/* Only where cgroups take part in scheduling (CONFIG_EXT_GROUP_SCHED). */
 struct cgroup *scx_bpf_task_cgroup(struct task_struct *p) __ksym __weak;
 struct cgroup *bpf_cgroup_ancestor(struct cgroup *cgrp, int level) __ksym;
 void bpf_cgroup_release(struct cgroup *cgrp) __ksym;
@@ -287,6 +288,14 @@ static __always_inline bool kernel_move(struct bpf_iter_scx_dsq *it, struct task
 	if (bpf_ksym_exists(scx_bpf_dsq_move))
 		return scx_bpf_dsq_move(it, p, dsq, flags);
 	return scx_bpf_dispatch_from_dsq(it, p, dsq, flags);
+}
+
+/* The task's cgroup, to be released; NULL where cgroups take no part. */
+static __always_inline struct cgroup *kernel_task_cgroup(struct task_struct *p)
+{
+	if (bpf_ksym_exists(scx_bpf_task_cgroup))
+		return scx_bpf_task_cgroup(p);
+	return NULL;
 }
 
 static __always_inline u64 kernel_now(void)

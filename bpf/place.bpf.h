@@ -9,8 +9,8 @@
  * its core, its cache domain; sync wake-ups stay close); a new task starts on
  * the least loaded CPU of the domain. A CPU that runs dry pulls the first
  * task of another queue, in its domain before elsewhere. Every few
- * milliseconds a busy CPU pulls one task if another has at least two tasks'
- * weight more, so that hogs spread evenly.
+ * milliseconds a busy CPU pulls one task if another stays ahead even without
+ * it, so that hogs spread evenly by weight.
  *
  * Limits: the weights of other CPUs are read without their locks; a stale
  * value makes one pull too many or too few, which the next period repairs.
@@ -166,7 +166,7 @@ static bool place_steal(struct cpu_ctx *cpuc, u32 cpu, u32 tier, u64 now_ns)
 	return false;
 }
 
-/* A busy CPU takes over a task from one that has two tasks' weight more. */
+/* A busy CPU takes over a task from one that is still ahead without it. */
 static bool place_balance(struct cpu_ctx *cpuc, u32 cpu, u64 now_ns)
 {
 	u32 n, size = place_scan(cpuc->llc);
@@ -190,7 +190,7 @@ static bool place_balance(struct cpu_ctx *cpuc, u32 cpu, u64 now_ns)
 	if (from < 0)
 		return false;
 	waiting = scx_bpf_dsq_nr_queued(QUEUE_FAIR(from));
-	if (!waiting || (most - own) * (waiting + 1) < 2 * most)
+	if (!waiting || (most - own) * (waiting + 1) <= most)
 		return false;
 	return place_pull(cpu, ROTA_FAIR, from);
 }

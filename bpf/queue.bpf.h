@@ -26,6 +26,7 @@
 #define QUEUE_CAPPED(cpu) QUEUE_ID(3, cpu)
 #define QUEUE_PRIORITY(llc) QUEUE_ID(4, llc)
 
+#define QUEUE_TIE_VT 16000    /* 1 us at nice 0: closer than this is level */
 #define QUEUE_NOTE_NS 4000000 /* how exact llc_ctx.waiting_ns is kept */
 
 static __always_inline u64 queue_id(u32 tier, u32 cpu)
@@ -196,12 +197,12 @@ static bool queue_preempts(const struct task_ctx *taskc, struct cpu_ctx *cpuc)
 	if (cpuc->curr_tier != taskc->tier)
 		return cpuc->curr_tier == ROTA_BACKGROUND;
 	now_vt = eevdf_now(&queue->tree);
-	if (eevdf_before(now_vt, taskc->vt))
+	if (eevdf_before(now_vt + QUEUE_TIE_VT, taskc->vt))
 		return false; /* not eligible */
 	if (cpu_waiting(queue) && !eevdf_before(taskc->deadline_vt, queue->floor_vt))
 		return false; /* somebody else would be picked */
-	if (eevdf_before(now_vt, cpuc->curr_vt))
-		return true; /* the running task has had more than its share */
+	if (!eevdf_before(cpuc->curr_vt + QUEUE_TIE_VT, now_vt))
+		return true; /* the running task has had its share */
 	return eevdf_before(taskc->deadline_vt +
 				    eevdf_vt(knobs.slice_ns, cpuc->curr_weight ?: 1) / 2,
 			    cpuc->curr_deadline_vt);

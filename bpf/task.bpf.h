@@ -106,9 +106,9 @@ static u32 task_cgroup_weight(struct task_struct *p)
 	u64 product = 1024;
 	int level, depth;
 
-	if (!bpf_ksym_exists(scx_bpf_task_cgroup))
+	cgrp = kernel_task_cgroup(p);
+	if (!cgrp)
 		return product;
-	cgrp = scx_bpf_task_cgroup(p);
 	depth = cgrp->level < TASK_MAX_CGROUP_DEPTH ? cgrp->level : TASK_MAX_CGROUP_DEPTH;
 	kernel_for(level, 1, depth + 1)
 	{
@@ -154,16 +154,27 @@ static __always_inline bool task_stale(const struct task_ctx *taskc)
 	return taskc->generation != generation;
 }
 
-/* Copies the knobs into a task that competes in no queue. */
+/*
+ * Copies the knobs into a task that competes in no queue. Its lag is worth the
+ * same time at another weight; between tiers, which have clocks of their own,
+ * it is worth nothing.
+ */
 static void task_refresh(struct task_struct *p, struct task_ctx *taskc)
 {
 	struct rota_class *class = task_class(taskc);
 	u64 slice_ns = class->slice_ns ?: knobs.slice_ns;
+	u32 tier = class->tier < ROTA_NONE ? class->tier : ROTA_FAIR;
+	u32 weight = task_wanted_weight(p, taskc);
 
-	taskc->generation = generation;
-	taskc->tier = class->tier < ROTA_NONE ? class->tier : ROTA_FAIR;
-	taskc->weight = task_wanted_weight(p, taskc);
+	taskc->generation = READ_ONCE(generation);
 	taskc->slice_ns = slice_ns;
-	taskc->request_vt = eevdf_vt(slice_ns, taskc->weight);
-	taskc->limit_vt = eevdf_vt(slice_ns + TASK_TICK_NS, taskc->weight);
+	taskc->request_vt = eevdf_vt(slice_ns, weight);
+	taskc->limit_vt = eevdf_vt(slice_ns + TASK_TICK_NS, weight);
+	if (tier != taskc->tier)
+		taskc->vt = 0;
+	else if (tier != ROTA_PRIORITY && weight != taskc->weight)
+		taskc->vt = eevdf_clamp(eevdf_rescale(taskc->vt, taskc->weight, weight),
+					taskc->limit_vt);
+	taskc->tier = tier;
+	taskc->weight = weight;
 }

@@ -158,13 +158,28 @@ func checkIsolation() Finding {
 	f := Finding{Name: "isolcpus", OK: true, Fatal: true, Unfit: true, Detail: "not used"}
 	for parameter := range strings.FieldsSeq(readLine("/proc/cmdline")) {
 		value, ok := strings.CutPrefix(parameter, "isolcpus=")
-		if !ok || strings.HasPrefix(value, "managed_irq,") && !strings.Contains(value, "domain") {
+		if !ok || !isolatesDomains(value) {
 			continue
 		}
 		f.OK, f.Detail = false, "the kernel was booted with isolcpus="+value+", which sched_ext does not work with"
 		f.Fix = "remove isolcpus= from the kernel's command line; use cpusets or nohz_full= instead"
 	}
 	return f
+}
+
+// isolatesDomains tells whether a value of isolcpus= takes CPUs out of the
+// scheduling domains: it does without flags, or with the flag "domain".
+func isolatesDomains(value string) bool {
+	flagged := false
+	for part := range strings.SplitSeq(value, ",") {
+		switch part {
+		case "domain":
+			return true
+		case "nohz", "managed_irq":
+			flagged = true
+		}
+	}
+	return !flagged
 }
 
 // attachHint puts the kernel's reasons for not attaching into words.

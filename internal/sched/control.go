@@ -27,6 +27,9 @@ func (p Params) validate() error {
 			return fmt.Errorf("class %q: weight %d, tier %d or cap %d out of range",
 				class.Name, class.Weight, class.Tier, class.Cap)
 		}
+		if class.Slice != 0 && (class.Slice < 100*time.Microsecond || class.Slice > 100*time.Millisecond) {
+			return fmt.Errorf("class %q: slice %v: must be 100us..100ms", class.Name, class.Slice)
+		}
 	}
 	return nil
 }

@@ -46,7 +46,7 @@ var optionalKfuncs = map[string]bool{
 	"scx_bpf_consume": true, "scx_bpf_dispatch_from_dsq": true,
 	"scx_bpf_dsq_insert": true, "scx_bpf_dsq_insert_vtime": true,
 	"scx_bpf_dsq_move_to_local": true, "scx_bpf_dsq_move": true,
-	"scx_bpf_now": true, "scx_bpf_task_set_slice": true,
+	"scx_bpf_now": true, "scx_bpf_task_set_slice": true, "scx_bpf_task_cgroup": true,
 }
 
 // kernelFunc finds the function of exactly this name in the kernel's BTF.
@@ -92,18 +92,17 @@ func malformed(fn *btf.Func) bool {
 	return false
 }
 
-// resolveKfuncs writes the kernel's ids of flavoured kfuncs into the calls,
-// which the library cannot do by itself (see kernelFunc).
+// resolveKfuncs writes the kernel's ids of kfuncs into the calls: where there
+// are flavours the library cannot do that by itself (see kernelFunc).
 func resolveKfuncs(spec *ebpf.CollectionSpec, kernel *btf.Spec) error {
 	ids := make(map[string]btf.TypeID)
 	for name := range kfuncs(spec) {
-		types, err := kernel.AnyTypesByName(name)
-		if err != nil || len(types) < 2 {
-			continue
-		}
 		fn, err := kernelFunc(kernel, name)
-		if err != nil || fn == nil {
-			return fmt.Errorf("kernel function %s: several flavours, none of that name: %w", name, err)
+		if err != nil {
+			return err
+		}
+		if fn == nil {
+			continue // the library says so, if the object can't do without
 		}
 		if ids[name], err = kernel.TypeID(fn); err != nil {
 			return fmt.Errorf("kernel function %s: %w", name, err)

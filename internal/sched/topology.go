@@ -89,7 +89,7 @@ func parseCPUList(list string) ([]int, error) {
 				return nil, fmt.Errorf("CPU list %q: %w", list, err)
 			}
 		}
-		if from < 0 || to < from || to-from > 1<<16 {
+		if from < 0 || to < from || to > 1<<16 {
 			return nil, fmt.Errorf("CPU list %q: range %q: want FROM-TO", list, part)
 		}
 		for id := from; id <= to; id++ {
