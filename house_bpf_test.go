@@ -121,10 +121,14 @@ func partHead(name, head string) (faults []string) {
 	return faults
 }
 
+// verifiedOnce are the functions that the verifier shall look at by themselves;
+// docs/decisions/0003 says why.
+var verifiedOnce = regexp.MustCompile(`^__noinline u32 place_find_waiting\b`)
+
 func callbackRules(name, text string) (faults []string) {
 	last := 0
 	for _, f := range cFunctions(text) {
-		if !inKernel.MatchString(f.head) {
+		if !inKernel.MatchString(f.head) && !verifiedOnce.MatchString(f.head) {
 			faults = append(faults, fmt.Sprintf("%s:%d: a function is static", name, f.line))
 		}
 		m := callbackName.FindStringSubmatch(f.head)

@@ -111,9 +111,11 @@ static __always_inline bool place_waits(u32 first, u32 size, u32 place, u32 tier
  * The next CPU of the domain, counted from n places after this one, in whose
  * queue somebody waits; size if there is none. This runs whenever a CPU goes
  * idle: the nearest CPUs are looked at without a call, but not all, because
- * the verifier walks every turn of such a loop.
+ * the verifier walks every turn of such a loop. For the same reason it is the
+ * one function here that is not static: the verifier then looks at it once and
+ * not again at each of its callers.
  */
-static __always_inline u32 place_find_waiting(u32 llc, u32 cpu, u32 tier, u32 n, u32 size)
+__noinline u32 place_find_waiting(u32 llc, u32 cpu, u32 tier, u32 n, u32 size)
 {
 	u32 first = llc_first[llc & (ROTA_MAX_LLCS - 1)];
 	u32 i, at = first + cpu % (size ?: 1);
