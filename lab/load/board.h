@@ -21,11 +21,11 @@
 #define BOARD_SLOTS 64
 
 struct slot {
-	volatile uint64_t loops;     /* pieces of work done since the start */
-	volatile uint64_t cpu_ns;    /* CPU time of this thread, ns */
-	volatile uint64_t gap_ns;    /* longest time between two looks at the clock, ns */
-	volatile uint64_t since_ns;  /* clock at the last look, CLOCK_MONOTONIC ns */
-	volatile uint64_t errors;    /* things that must not happen */
+	volatile uint64_t loops;    /* pieces of work done since the start */
+	volatile uint64_t cpu_ns;   /* CPU time of this thread, ns */
+	volatile uint64_t gap_ns;   /* longest time between two looks at the clock, ns */
+	volatile uint64_t since_ns; /* clock at the last look, CLOCK_MONOTONIC ns */
+	volatile uint64_t errors;   /* things that must not happen */
 	volatile uint64_t spare[3];
 };
 
@@ -55,7 +55,8 @@ static inline struct slot *board_open(const char *path)
 		die(path);
 	if (ftruncate(fd, BOARD_SLOTS * sizeof(struct slot)))
 		die(path);
-	page = mmap(NULL, BOARD_SLOTS * sizeof(struct slot), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	page = mmap(NULL, BOARD_SLOTS * sizeof(struct slot), PROT_READ | PROT_WRITE, MAP_SHARED, fd,
+		    0);
 	if (page == MAP_FAILED)
 		die(path);
 	close(fd);

@@ -51,7 +51,7 @@ static int load_reader(void)
 	attr.prog_flags = BPF_F_SLEEPABLE;
 	attr.insns = (uintptr_t)code;
 	attr.insn_cnt = sizeof(code) / sizeof(code[0]);
-	attr.license = (uintptr_t) "Apache-2.0";
+	attr.license = (uintptr_t)"Apache-2.0";
 	attr.log_buf = (uintptr_t)log;
 	attr.log_size = sizeof(log);
 	attr.log_level = 1;

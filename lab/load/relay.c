@@ -51,7 +51,8 @@ int main(int argc, char **argv)
 
 		if (n < 0 && errno != EINTR && errno != ENETDOWN)
 			die("recv");
-		if (n > 0 && send(to, frame, (size_t)n, 0) < 0 && errno != ENOBUFS && errno != ENETDOWN && errno != EINTR)
+		if (n > 0 && send(to, frame, (size_t)n, 0) < 0 && errno != ENOBUFS &&
+		    errno != ENETDOWN && errno != EINTR)
 			die("send");
 	}
 }
