@@ -18,6 +18,7 @@
 
 #define PLACE_BALANCE_NS 8000000
 #define PLACE_SCAN_CPUS 64
+#define PLACE_ORPHAN_NS 150000000 /* longer than any slice */
 #define PLACE_NEAR_CPUS 4
 #define PLACE_WAITING_NS 128000000 /* the longest slice, and some ticks */
 
@@ -168,6 +169,17 @@ static bool place_steal(struct cpu_ctx *cpuc, u32 cpu, u32 tier, u64 now_ns)
 	return false;
 }
 
+/*
+ * Do tasks wait on a CPU that schedules no more? A CPU that goes offline stops
+ * to dispatch before the kernel tells us, and before it waits for a grace
+ * period of RCU that may need those very tasks (fixed in 7.2).
+ */
+static __always_inline bool place_orphaned(const struct cpu_ctx *cpuc, u64 now_ns)
+{
+	return cpu_waiting(&cpuc->queues[0]) &&
+	       kernel_since(now_ns, READ_ONCE(cpuc->curr_at_ns)) > PLACE_ORPHAN_NS;
+}
+
 /* A busy CPU takes over a task from one that is still ahead without it. */
 static bool place_balance(struct cpu_ctx *cpuc, u32 cpu, u64 now_ns)
 {
@@ -184,6 +196,8 @@ static bool place_balance(struct cpu_ctx *cpuc, u32 cpu, u64 now_ns)
 		u32 other = cpu_in_llc(cpuc->llc, cpu + n);
 		u64 load = place_load(cpu_find(other));
 
+		if (place_orphaned(cpu_find(other), now_ns) && place_pull(cpu, ROTA_FAIR, other))
+			return true;
 		if (load <= most || !cpu_waiting(&cpu_find(other)->queues[0]))
 			continue;
 		most = load;

@@ -42,6 +42,22 @@ out:
 	return moved;
 }
 
+/*
+ * Hands all tasks of a queue to the CPU itself, past our queues: it is going
+ * offline and the kernel pushes to other CPUs what it finds there.
+ */
+static void rescue_hand_over(u64 dsq, u32 cpu)
+{
+	struct bpf_iter_scx_dsq it;
+	struct task_struct *p;
+
+	if (!bpf_iter_scx_dsq_new(&it, dsq, 0)) {
+		while ((p = bpf_iter_scx_dsq_next(&it)))
+			kernel_move(&it, p, DSQ_LOCAL_ON | cpu, 0);
+	}
+	bpf_iter_scx_dsq_destroy(&it);
+}
+
 static bool rescue_waiting(struct cpu_ctx *cpuc, u32 tier, u32 cpu, u64 now_ns)
 {
 	struct cpu_queue *queue = cpu_queue(cpuc, tier);

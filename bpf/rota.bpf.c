@@ -386,16 +386,19 @@ void ROTA_OP(cgroup_set_weight, struct cgroup *cgrp, u32 weight)
 	task_outdate_all();
 }
 
-/* CPUs come and go: their queues stay, and whoever is left pulls from them. */
+/* CPUs come and go; their queues stay. */
 SEC("struct_ops.s/rota_cpu_online")
 void ROTA_OP(cpu_online, s32 cpu)
 {
 }
 
-SEC("struct_ops.s/rota_cpu_offline")
+SEC("struct_ops/rota_cpu_offline")
 void ROTA_OP(cpu_offline, s32 cpu)
 {
 	cpu_find(cpu)->curr_tier = ROTA_NONE;
+	rescue_hand_over(QUEUE_FAIR(cpu), cpu);
+	rescue_hand_over(QUEUE_BACKGROUND(cpu), cpu);
+	rescue_hand_over(QUEUE_CAPPED(cpu), cpu);
 }
 
 static s32 create_queues(u32 cpu)
