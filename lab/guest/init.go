@@ -134,7 +134,11 @@ func powerOff(fault string) {
 		}
 	}
 	unix.Sync()
-	unix.Reboot(unix.LINUX_REBOOT_CMD_POWER_OFF)
+	go unix.Reboot(unix.LINUX_REBOOT_CMD_POWER_OFF)
+	// The orderly way waits for every CPU that is going offline; one that
+	// hangs there would keep the machine. A reset ends it too (-no-reboot).
+	time.Sleep(5 * time.Second)
+	os.WriteFile("/proc/sysrq-trigger", []byte("b"), 0)
 	select {}
 }
 
