@@ -93,7 +93,7 @@ func (t *table) part(r Results, p part) {
 	for _, m := range p.metrics {
 		left = max(left, utf8.RuneCountInString(metricLabel(m))+2)
 	}
-	left = min(left, 56)
+	left = min(left, 72)
 	widths := t.widths(p)
 	head := pad("", left)
 	for i, row := range p.rows {

@@ -63,7 +63,7 @@ func faultMetrics() []Metric {
 			group = "the daemon fails"
 		}
 		metrics = append(metrics, Metric{
-			Name: "ok_" + f.name, Group: group, Label: f.label, Better: +1,
+			Name: "ok_" + f.name, Group: group, Label: f.label,
 			Bounds: []Bound{{Row: rowRota, AtLeast: 1}, {Row: rowClasses, AtLeast: 1}},
 		})
 	}

@@ -123,7 +123,7 @@ func provokeError(r *faultRun) error {
 	out := p.Output()
 	words := out.Stderr + out.Stdout
 	r.g.Event("bpf_error", strings.TrimSpace(words))
-	if !strings.Contains(words, "debug") {
+	if !strings.Contains(words, "debug: fault") { // the words of the BPF part
 		return fmt.Errorf("%s: does not say why the scheduler ended: %q", name, words)
 	}
 	return r.alive()
