@@ -43,6 +43,8 @@ type fault struct {
 	run         func(*faultRun) error
 	// applies says in which rows the fault makes sense; nil means in all.
 	applies func(*guest.Guest) bool
+	// classesOnly: only a row with a configuration of its own can promise it.
+	classesOnly bool
 }
 
 // faultRun is the state of the scenario: tasks that must all keep running.
@@ -58,13 +60,17 @@ func allFaults() []fault {
 func faultMetrics() []Metric {
 	var metrics []Metric
 	for i, f := range allFaults() {
+		bounds := []Bound{{Row: rowClasses, AtLeast: 1}}
+		if !f.classesOnly {
+			bounds = append(bounds, Bound{Row: rowRota, AtLeast: 1})
+		}
 		group := "the machine changes"
 		if i >= len(machineFaults()) {
 			group = "the daemon fails"
 		}
 		metrics = append(metrics, Metric{
 			Name: "ok_" + f.name, Group: group, Label: f.label,
-			Bounds: []Bound{{Row: rowRota, AtLeast: 1}, {Row: rowClasses, AtLeast: 1}},
+			Bounds: bounds,
 		})
 	}
 	return metrics

@@ -23,7 +23,7 @@ const (
 // daemonFaults are what can happen to the daemon and its configuration.
 func daemonFaults() []fault {
 	return []fault{
-		{name: "config", label: "configuration broken in mid-run: refused", run: breakConfig, applies: hasClasses},
+		{name: "config", label: "configuration broken in mid-run: refused", run: breakConfig, applies: hasClasses, classesOnly: true},
 		{name: "error", label: "BPF error: the kernel takes over", run: provokeError, applies: isRota},
 		{name: "term", label: "daemon ended with SIGTERM: the kernel takes over", run: killWith(syscall.SIGTERM), applies: hasDaemon},
 		{name: "kill9", label: "daemon killed with SIGKILL: the kernel takes over", run: killWith(syscall.SIGKILL), applies: hasDaemon},
