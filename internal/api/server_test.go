@@ -250,6 +250,8 @@ func TestUnreachable(t *testing.T) {
 	go func() {
 		c, err := l.Accept()
 		if err == nil {
+			// An answer before the question is another fault.
+			_, _ = c.Read(make([]byte, 1024))
 			_, _ = io.WriteString(c, "HTTP/1.0 500 No\r\n\r\nnot rota")
 			c.Close()
 		}
