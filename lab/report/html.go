@@ -131,12 +131,12 @@ func Page(w io.Writer, r Results, info Info) error {
 
 func pagePartOf(r Results, p part) (pagePart, error) {
 	shown := pagePart{Heading: heading(r, p), Width: len(p.rows) + 1, Remarks: p.remarks(), Events: pageEventsOf(p)}
-	for i, row := range p.rows {
+	for _, row := range p.rows {
 		if text := p.config(row); text != "" {
 			shown.Configs = append(shown.Configs, pageConfig{Row: row, Text: text})
 		}
 		shown.Columns = append(shown.Columns, pageColumn{
-			Name: row, Color: template.CSS(fmt.Sprintf("background:var(--plot%d)", series+i%maxSeries)), About: p.about(row),
+			Name: row, Color: template.CSS(fmt.Sprintf("background:var(--plot%d)", series+p.colors[row]%maxSeries)), About: p.about(row),
 		})
 	}
 	for _, m := range p.metrics {

@@ -149,10 +149,10 @@ func (b bars) Plot(c draw.Canvas, _ *plot.Plot) {
 func barPlot(p part, m Metric) (picture string, logarithmic bool, err error) {
 	b := bars{}
 	smallest := math.Inf(1)
-	for i, row := range p.rows {
+	for _, row := range p.rows {
 		s := p.spread(row, m.Name)
 		b.names = append(b.names, shorten(row, 14))
-		b.colors = append(b.colors, rowColor(i))
+		b.colors = append(b.colors, rowColor(p.colors[row]))
 		b.values = append(b.values, s)
 		b.texts = append(b.texts, barText(p, m, row, s))
 		b.high = max(b.high, s.high)
@@ -203,7 +203,7 @@ func shorten(name string, length int) string {
 func distributionPlot(p part, name string) (string, error) {
 	plot := newPlot()
 	least, low, high := 1.0, math.Inf(1), 0.0
-	for i, row := range p.rows {
+	for _, row := range p.rows {
 		points := exceeding(p.histogram(row, name))
 		if len(points) == 0 {
 			continue
@@ -213,7 +213,7 @@ func distributionPlot(p part, name string) (string, error) {
 			return "", fmt.Errorf("plot %q: %w", name, err)
 		}
 		line.StepStyle = plotter.PostStep
-		line.LineStyle.Color, line.LineStyle.Width = rowColor(i), 1.8
+		line.LineStyle.Color, line.LineStyle.Width = rowColor(p.colors[row]), 1.8
 		plot.Add(line)
 		least = min(least, points[len(points)-1].Y)
 		low, high = min(low, points[0].X), max(high, points[len(points)-1].X)

@@ -69,6 +69,7 @@ func abs(x float64) float64 { return max(x, -x) }
 type part struct {
 	kernel  string
 	rows    []string
+	colors  map[string]int // number of each row's colour
 	seeds   []int64
 	metrics []Metric
 	runs    []Run
@@ -94,6 +95,7 @@ func parts(r Results, info Info) []part {
 	for i := range list {
 		p := &list[i]
 		p.rows = orderedRows(p.runs, info.Rows)
+		p.colors = colorsOf(p.rows, info.Rows)
 		p.seeds = seedsOf(p.runs)
 		p.metrics = orderedMetrics(p.runs, info.Metrics)
 	}
@@ -121,6 +123,21 @@ func orderedRows(runs []Run, described []string) []string {
 		take(run.Row)
 	}
 	return rows
+}
+
+// colorsOf gives each row a colour of its own. A well-known row has the same
+// one in every report, whatever else was run.
+func colorsOf(rows, described []string) map[string]int {
+	colors := map[string]int{}
+	for i, row := range []string{Baseline, "fifo", "rota", "rota+classes"} {
+		colors[row] = i
+	}
+	for _, row := range append(append([]string(nil), described...), rows...) {
+		if _, known := colors[row]; !known {
+			colors[row] = len(colors)
+		}
+	}
+	return colors
 }
 
 func seedsOf(runs []Run) []int64 {
