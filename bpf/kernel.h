@@ -48,8 +48,6 @@ typedef _Bool bool;
 #define ESRCH 3
 #define ENOMEM 12
 
-#define PF_EXITING 0x00000004
-#define PF_KTHREAD 0x00200000
 #define SCHED_IDLE 5
 #define MAX_RT_PRIO 100
 
@@ -156,7 +154,6 @@ struct sched_ext_ops {
 
 enum scx_enq_flags {
 	SCX_ENQ_WAKEUP = 1LLU,
-	SCX_ENQ_CPU_SELECTED = 1LLU << 10,
 	SCX_ENQ_PREEMPT = 1LLU << 32,
 };
 enum scx_dsq_id_flags {
@@ -169,19 +166,9 @@ enum scx_kick_flags {
 };
 enum scx_wake_flags {
 	SCX_WAKE_FORK = 4,
-	SCX_WAKE_TTWU = 8,
-	SCX_WAKE_SYNC = 16,
 };
 enum scx_ent_flags {
 	SCX_TASK_QUEUED = 1,
-};
-enum scx_ops_flags {
-	SCX_OPS_ENQ_EXITING = 1LLU << 2,
-	SCX_OPS_ENQ_MIGRATION_DISABLED = 1LLU << 4,
-	SCX_OPS_ALLOW_QUEUED_WAKEUP = 1LLU << 5,
-};
-enum {
-	SCX_DSQ_ITER_REV = 1U << 16,
 };
 
 #define KERNEL_ENUM(type, name) bpf_core_enum_value(enum type, name)
@@ -192,7 +179,6 @@ enum {
 #define KICK_IDLE KERNEL_ENUM(scx_kick_flags, SCX_KICK_IDLE)
 #define KICK_PREEMPT KERNEL_ENUM(scx_kick_flags, SCX_KICK_PREEMPT)
 #define WAKE_FORK KERNEL_ENUM(scx_wake_flags, SCX_WAKE_FORK)
-#define WAKE_SYNC KERNEL_ENUM(scx_wake_flags, SCX_WAKE_SYNC)
 #define TASK_QUEUED KERNEL_ENUM(scx_ent_flags, SCX_TASK_QUEUED)
 
 /* --- kfuncs ----------------------------------------------------------------- */
@@ -320,17 +306,6 @@ static __always_inline void kernel_set_slice(struct task_struct *p, u64 slice)
 		scx_bpf_task_set_slice(p, slice);
 	else
 		p->scx.slice = slice;
-}
-
-/*
- * The prologue of a BPF program may have disabled migration of the current
- * task itself, so 1 says nothing about the current task.
- */
-static __always_inline bool kernel_migration_disabled(const struct task_struct *p)
-{
-	if (p->migration_disabled == 1)
-		return bpf_get_current_task_btf() != p;
-	return p->migration_disabled;
 }
 
 #define kernel_bstr(call, fmt, args...)                                                 \
