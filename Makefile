@@ -9,7 +9,9 @@ CC := cc
 
 # One object serves every architecture: it finds the kernel's fields by BTF.
 # The include path is for asm/types.h, which clang misses for this target.
+# The same source gives the same bytes in every directory.
 BPFFLAGS := -target bpf -O2 -g -mcpu=v3 -D__TARGET_ARCH_x86 -Wall -Werror \
+	-ffile-prefix-map=$(CURDIR)=. -fdebug-compilation-dir=. \
 	-I/usr/include/$(shell $(CC) -print-multiarch 2>/dev/null)
 LOADFLAGS := -O2 -Wall -Wextra -Werror -static -pthread
 GOBUILD := CGO_ENABLED=0 go build -trimpath -ldflags '-s -w -X main.version=$(VERSION)'
