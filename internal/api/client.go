@@ -94,6 +94,8 @@ func (c *Client) unreachable(err error) error {
 		return fmt.Errorf("connect %s: permission denied; run as root or as a member of group %s", c.socket, socketGroup)
 	case errors.Is(err, os.ErrDeadlineExceeded), errors.Is(err, context.DeadlineExceeded):
 		return fmt.Errorf("connect %s: daemon does not answer; look at it with: systemctl status rota", c.socket)
+	case errors.Is(err, syscall.EPIPE), errors.Is(err, syscall.ECONNRESET), errors.Is(err, io.EOF):
+		return fmt.Errorf("connect %s: daemon closed the connection: it ends or has too many clients; try later", c.socket)
 	}
 	var op *net.OpError
 	if errors.As(err, &op) {
