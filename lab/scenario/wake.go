@@ -124,8 +124,9 @@ func wakeUnder(g *guest.Guest, load wakeLoad) error {
 }
 
 // cyclictest measures wakeLoops wake-ups, or as many as wakeLimit holds, under the
-// load of s. The load pauses while the tool writes its histogram: that costs
-// more than the measurement, and the tool has a task's usual share only.
+// load of s. The load pauses while the tool starts, which one of nice 19 might
+// not come to otherwise, and while it writes its histogram: both cost more than
+// the measurement, and the tool has a task's usual share only.
 func cyclictest(s *stage, nice int) (output.Latency, error) {
 	const file = "/tmp/cyclictest.json"
 	policy := []string{"--policy=other"}
@@ -134,12 +135,15 @@ func cyclictest(s *stage, nice int) (output.Latency, error) {
 	}
 	args := append(policy, "--quiet", "--interval=1000", "--loops="+strconv.Itoa(wakeLoops), fmt.Sprintf("--duration=%d", int(wakeLimit.Seconds())),
 		"--histogram="+strconv.Itoa(cyclictestRange), "--histfile=/dev/null", "--json="+file)
+	s.pause()
 	p, err := s.g.Start(guest.Cmd{Path: "cyclictest", Args: args, Nice: nice})
 	if err != nil {
 		return output.Latency{}, err
 	}
 	defer os.Remove(file)
-	s.waitForThread(p)
+	s.waitForThreads(p, time.Millisecond, func(n int) bool { return n > 1 })
+	s.resume()
+	s.waitForThreads(p, 20*time.Millisecond, func(n int) bool { return n < 2 })
 	s.pause()
 	_, err = p.Wait()
 	s.resume()
@@ -153,19 +157,17 @@ func cyclictest(s *stage, nice int) (output.Latency, error) {
 	return output.Cyclictest(data)
 }
 
-// waitForThread returns when the second thread of p, which measures, has come
-// and gone, when p has ended, or when it has had its time: a task that gets no
-// CPU can't see that it is to end.
-func (s *stage) waitForThread(p *guest.Proc) {
-	const step, grace = 20 * time.Millisecond, 500 * time.Millisecond
-	seen := false
+// waitForThreads returns when p has as many threads as are wanted (the second
+// measures, and is there only while it does), when p has ended, or when it has
+// had its time: a task that gets no CPU can't see that it is to end.
+func (s *stage) waitForThreads(p *guest.Proc, step time.Duration, wanted func(n int) bool) {
+	const grace = 500 * time.Millisecond
 	for waited := time.Duration(0); p.Running() && waited < wakeLimit+grace; waited += step {
 		s.g.Sleep(step)
 		threads, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", p.Pid))
-		if err != nil || seen && len(threads) < 2 {
+		if err != nil || wanted(len(threads)) {
 			return
 		}
-		seen = seen || len(threads) > 1
 	}
 }
 
