@@ -80,7 +80,6 @@ struct task_struct {
 	unsigned int policy;
 	int nr_cpus_allowed;
 	const struct cpumask *cpus_ptr;
-	unsigned short migration_disabled;
 	int pid;
 	int tgid;
 	u64 start_boottime;
@@ -121,6 +120,10 @@ struct scx_exit_info {
 } CORE;
 
 struct linux_binprm;
+
+struct rq {
+	u64 clock;
+} CORE;
 
 /* Only the callbacks that rota has: the loader places members by name. */
 struct sched_ext_ops {
@@ -227,6 +230,8 @@ bool scx_bpf_dispatch_from_dsq(struct bpf_iter_scx_dsq *it, struct task_struct *
 			       u64 flags) __ksym __weak;
 /* Since 6.14: a clock that the run queue has read already. */
 u64 scx_bpf_now(void) __ksym __weak;
+/* Since 6.18: the run queue whose lock this CPU holds in this callback, or NULL. */
+struct rq *scx_bpf_locked_rq(void) __ksym __weak;
 /* Since 6.19, when direct writes to the slice became deprecated. */
 bool scx_bpf_task_set_slice(struct task_struct *p, u64 slice) __ksym __weak;
 
@@ -289,6 +294,17 @@ static __always_inline u64 kernel_now(void)
 	if (bpf_ksym_exists(scx_bpf_now))
 		return scx_bpf_now();
 	return bpf_ktime_get_ns();
+}
+
+/* The same for callbacks that hold the lock of a run queue. */
+static __always_inline u64 kernel_now_locked(void)
+{
+	struct rq *rq;
+
+	if (!bpf_ksym_exists(scx_bpf_locked_rq))
+		return kernel_now();
+	rq = scx_bpf_locked_rq();
+	return rq ? rq->clock : kernel_now();
 }
 
 /*

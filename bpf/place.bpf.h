@@ -19,6 +19,7 @@
 #define PLACE_BALANCE_NS 8000000
 #define PLACE_SCAN_CPUS 64
 #define PLACE_ORPHAN_NS 150000000 /* longer than any slice */
+#define PLACE_SILENT_NS 10000000  /* a count that is wrong for longer is not a race */
 #define PLACE_NEAR_CPUS 4
 #define PLACE_WAITING_NS 128000000 /* the longest slice, and some ticks */
 
@@ -72,9 +73,10 @@ static void place_kick_idle(struct task_struct *p)
 }
 
 /* Pulls from the queue of one other CPU. */
-static bool place_pull(u32 cpu, u32 tier, u32 from)
+static bool place_pull(u32 cpu, u32 tier, u32 from, u64 now_ns)
 {
-	struct cpu_departures *gone = &cpu_queue(cpu_find(from), tier)->gone;
+	struct cpu_ctx *fromc = cpu_find(from);
+	struct cpu_departures *gone = &cpu_queue(fromc, tier)->gone;
 	u64 dsq = queue_id(tier, from);
 	bool moved;
 
@@ -85,7 +87,8 @@ static bool place_pull(u32 cpu, u32 tier, u32 from)
 	__sync_fetch_and_add(&gone->pull_done, 1);
 	if (moved)
 		cpu_counters(cpu)->steals++;
-	else if (!scx_bpf_dsq_nr_queued(dsq))
+	else if (kernel_since(now_ns, READ_ONCE(fromc->curr_at_ns)) > PLACE_SILENT_NS &&
+		 !scx_bpf_dsq_nr_queued(dsq))
 		/* Its count is too high, and only it can put that right. */
 		scx_bpf_kick_cpu(from, KICK_IDLE);
 	return moved;
@@ -134,18 +137,18 @@ __noinline u32 place_find_waiting(u32 llc, u32 cpu, u32 tier, u32 n, u32 size)
 }
 
 /* Pulls a task of the tier from a queue of one cache domain. */
-static bool place_steal_from(u32 llc, u32 cpu, u32 tier)
+static bool place_steal_from(u32 llc, u32 cpu, u32 tier, u64 now_ns)
 {
 	u32 size = place_scan(llc);
 	u32 n = place_find_waiting(llc, cpu, tier, 0, size);
 
 	if (n >= size)
 		return false;
-	if (place_pull(cpu, tier, cpu_in_llc(llc, cpu % size + n)))
+	if (place_pull(cpu, tier, cpu_in_llc(llc, cpu % size + n), now_ns))
 		return true;
 	/* The count was old, or the task may not run here: one more try. */
 	n = place_find_waiting(llc, cpu, tier, n + 1, size);
-	return n < size && place_pull(cpu, tier, cpu_in_llc(llc, cpu % size + n));
+	return n < size && place_pull(cpu, tier, cpu_in_llc(llc, cpu % size + n), now_ns);
 }
 
 /* An idle CPU looks for work, in its own cache domain before elsewhere. */
@@ -155,7 +158,7 @@ static bool place_steal(struct cpu_ctx *cpuc, u32 cpu, u32 tier, u64 now_ns)
 
 	if (!(knobs.tiers & (1 << tier)))
 		return false;
-	if (place_worthwhile(cpuc->llc, now_ns) && place_steal_from(cpuc->llc, cpu, tier))
+	if (place_worthwhile(cpuc->llc, now_ns) && place_steal_from(cpuc->llc, cpu, tier, now_ns))
 		return true;
 	if (nr < 2)
 		return false;
@@ -163,7 +166,7 @@ static bool place_steal(struct cpu_ctx *cpuc, u32 cpu, u32 tier, u64 now_ns)
 	{
 		u32 llc = (cpuc->llc + n) % nr;
 
-		if (place_worthwhile(llc, now_ns) && place_steal_from(llc, cpu, tier))
+		if (place_worthwhile(llc, now_ns) && place_steal_from(llc, cpu, tier, now_ns))
 			return true;
 	}
 	return false;
@@ -196,7 +199,8 @@ static bool place_balance(struct cpu_ctx *cpuc, u32 cpu, u64 now_ns)
 		u32 other = cpu_in_llc(cpuc->llc, cpu + n);
 		u64 load = place_load(cpu_find(other));
 
-		if (place_orphaned(cpu_find(other), now_ns) && place_pull(cpu, ROTA_FAIR, other))
+		if (place_orphaned(cpu_find(other), now_ns) &&
+		    place_pull(cpu, ROTA_FAIR, other, now_ns))
 			return true;
 		if (load <= most || !cpu_waiting(&cpu_find(other)->queues[0]))
 			continue;
@@ -208,5 +212,5 @@ static bool place_balance(struct cpu_ctx *cpuc, u32 cpu, u64 now_ns)
 	waiting = scx_bpf_dsq_nr_queued(QUEUE_FAIR(from));
 	if (!waiting || (most - own) * (waiting + 1) <= most)
 		return false;
-	return place_pull(cpu, ROTA_FAIR, from);
+	return place_pull(cpu, ROTA_FAIR, from, now_ns);
 }

@@ -181,10 +181,7 @@ static void priority_enqueue(struct task_struct *p, struct task_ctx *taskc, stru
 		priority_queue(p, taskc, cpuc, cpu, enq_flags, now_ns);
 		return;
 	}
-	stats = stats_class(taskc->class);
-	if (stats)
-		stats->preempting++;
-	cpu_counters(cpu)->preemptions++;
+	stats_preemption(cpuc->curr_class, taskc->class, cpu);
 	/* Claimed: the next wake-up must look for another CPU. */
 	cpuc->curr_tier = ROTA_PRIORITY;
 	kernel_insert(p, DSQ_LOCAL, taskc->slice_ns, enq_flags | ENQ_PREEMPT);

@@ -234,11 +234,7 @@ static void queue_enqueue(struct task_struct *p, struct task_ctx *taskc, struct 
 		queue_charge_ahead(cpuc, now_ns);
 
 	if ((enq_flags & ENQ_WAKEUP) && queue_preempts(taskc, cpuc)) {
-		struct rota_class_stats *stats = stats_class(taskc->class);
-
-		if (stats)
-			stats->preempting++;
-		cpu_counters(cpu)->preemptions++;
+		stats_preemption(cpuc->curr_class, taskc->class, cpu);
 		kernel_insert(p, DSQ_LOCAL, taskc->slice_ns, enq_flags | ENQ_PREEMPT);
 		return;
 	}

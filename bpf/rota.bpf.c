@@ -88,7 +88,7 @@ void ROTA_OP(enqueue, struct task_struct *p, u64 enq_flags)
 	u32 cpu = p->thread_info.cpu;
 	struct cpu_ctx *cpuc = cpu_find(cpu);
 	struct task_ctx *taskc = task_find(p);
-	u64 now_ns = kernel_now();
+	u64 now_ns = kernel_now_locked();
 
 	if (!taskc)
 		return;
@@ -167,7 +167,7 @@ void ROTA_OP(dispatch, s32 cpu, struct task_struct *prev)
 {
 	struct cpu_ctx *cpuc = cpu_find(cpu);
 	struct task_ctx *prevc = charge_prev(prev, cpuc, cpu);
-	u64 now_ns = kernel_now();
+	u64 now_ns = kernel_now_locked();
 
 	if (!prevc)
 		prev = NULL;
@@ -211,7 +211,7 @@ void ROTA_OP(running, struct task_struct *p)
 	struct cpu_ctx *cpuc = cpu_find(cpu);
 	struct task_ctx *taskc = task_find(p);
 	struct rota_class_stats *stats;
-	u64 now_ns = kernel_now();
+	u64 now_ns = kernel_now_locked();
 
 	if (!taskc)
 		return;
@@ -247,7 +247,7 @@ void ROTA_OP(stopping, struct task_struct *p, bool runnable)
 	if (!runnable || !p->scx.slice)
 		cpuc->curr_tier = ROTA_NONE;
 	if (runnable)
-		taskc->ready_at_ns = kernel_now();
+		taskc->ready_at_ns = kernel_now_locked();
 	else if (taskc->joined >= 0)
 		queue_leave(taskc, cpu);
 }
