@@ -29,9 +29,15 @@ struct cpu_departures {
 /* The tasks of one tier that compete for one CPU. */
 struct cpu_queue {
 	struct eevdf_queue tree; /* all of them, the running one included */
-	u64 floor_vt;		 /* no queued task has an earlier deadline */
+	u64 floor_vt;		 /* no ready task has an earlier deadline */
+	u64 span_vt;		 /* how far deadlines are ahead of all ready tasks, unless mixed */
+	u64 parked_vt;		 /* no parked task is eligible before this V */
 	u64 seen_w, seen_wv;	 /* departures that are settled */
-	u32 queued;		 /* put into the dispatch queue, less those taken out here */
+	u64 ghost_w, ghost_wv;	 /* sums of the ghosts, see queue_haunt(); wv modulo 2^64 */
+	u32 ghost_epoch;	 /* counts releases of ghosts */
+	u32 queued;		 /* put into the dispatch queues, less those taken out here */
+	u32 parked;		 /* of these, at most so many are parked */
+	u32 mixed;		 /* the spans of ready tasks differ */
 	struct cpu_departures gone;
 };
 
@@ -45,6 +51,9 @@ struct cpu_ctx {
 	u64 curr_at_ns;	      /* when it started, or was last charged ahead */
 	u64 curr_vt;	      /* its virtual time at curr_at_ns */
 	u64 curr_deadline_vt; /* end of its request */
+	u64 curr_slice_ns;    /* its request */
+	u32 curr_rescued;     /* it runs by the starvation bound: not to be preempted at once */
+	u64 curr_end_ns;      /* when its turn ends, by the timer */
 	s64 ahead_wv;	      /* its progress that is in the sum already, not yet in its v */
 	/* What waits. */
 	struct cpu_queue queues[2]; /* fair, background: see cpu_queue() */
@@ -52,6 +61,7 @@ struct cpu_ctx {
 	u32 local_taken;	    /* a task went to the local queue and has not run yet */
 	u32 took_head;		    /* the next to run was the head of its queue */
 	/* When to look again. */
+	u64 timer_at_ns; /* when the timer of this CPU fires, 0: not started */
 	u64 rescue_at_ns;
 	u64 balance_at_ns;
 	u32 rescue_pause; /* the last dispatch rescued: now the others' turn */

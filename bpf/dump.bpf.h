@@ -14,9 +14,9 @@ struct rota_exit exit_record;
 
 static void dump_queue(const char *name, const struct cpu_queue *queue)
 {
-	scx_bpf_dump("  %s: waiting=%d weight=%llu vt=%llu", name,
-		     queue->queued - queue->gone.pulled, queue->tree.sum_w,
-		     eevdf_now(&queue->tree));
+	scx_bpf_dump("  %s: waiting=%d parked=%d weight=%llu ghosts=%llu vt=%llu", name,
+		     queue->queued - queue->gone.pulled, queue->parked, queue->tree.sum_w,
+		     queue->ghost_w, eevdf_now(&queue->tree));
 }
 
 static void dump_exit(const struct scx_exit_info *info)

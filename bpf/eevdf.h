@@ -49,10 +49,20 @@ static inline s64 eevdf_div(s64 a, u64 b)
 	return a < 0 ? -(s64)((0 - (u64)a) / b) : (s64)((u64)a / b);
 }
 
-/* V, the virtual time of the queue: the weighted mean of its tasks. */
+/*
+ * V, the virtual time of the queue: the weighted mean of its tasks, rounded
+ * down, so that a task is eligible if and only if its v is not after it.
+ */
 static inline u64 eevdf_now(const struct eevdf_queue *q)
 {
-	return q->sum_w ? q->zero_vt + eevdf_div(q->sum_wv, q->sum_w) : q->zero_vt;
+	s64 mean_vt;
+
+	if (!q->sum_w)
+		return q->zero_vt;
+	mean_vt = eevdf_div(q->sum_wv, q->sum_w);
+	if (q->sum_wv < 0 && mean_vt * (s64)q->sum_w != q->sum_wv)
+		mean_vt--;
+	return q->zero_vt + mean_vt;
 }
 
 /* Moves the origin to V once it has drifted too far. */

@@ -48,6 +48,8 @@ typedef _Bool bool;
 #define ESRCH 3
 #define ENOMEM 12
 
+#define CLOCK_MONOTONIC 1
+
 #define SCHED_IDLE 5
 #define MAX_RT_PRIO 100
 
@@ -63,6 +65,8 @@ struct thread_info {
 
 struct sched_entity {
 	u64 sum_exec_runtime;
+	u64 slice;
+	unsigned char custom_slice; /* since 6.12: the task asked for its slice */
 } CORE;
 
 struct sched_ext_entity {
@@ -130,6 +134,7 @@ struct sched_ext_ops {
 	s32 (*select_cpu)(struct task_struct *p, s32 prev_cpu, u64 wake_flags);
 	void (*enqueue)(struct task_struct *p, u64 enq_flags);
 	void (*dispatch)(s32 cpu, struct task_struct *prev);
+	void (*tick)(struct task_struct *p);
 	void (*running)(struct task_struct *p);
 	void (*stopping)(struct task_struct *p, bool runnable);
 	bool (*yield)(struct task_struct *from, struct task_struct *to);
@@ -228,6 +233,12 @@ bool scx_bpf_dsq_move(struct bpf_iter_scx_dsq *it, struct task_struct *p, u64 ds
 		      u64 flags) __ksym __weak;
 bool scx_bpf_dispatch_from_dsq(struct bpf_iter_scx_dsq *it, struct task_struct *p, u64 dsq,
 			       u64 flags) __ksym __weak;
+bool scx_bpf_dsq_move_vtime(struct bpf_iter_scx_dsq *it, struct task_struct *p, u64 dsq,
+			    u64 flags) __ksym __weak;
+void scx_bpf_dsq_move_set_vtime(struct bpf_iter_scx_dsq *it, u64 vtime) __ksym __weak;
+bool scx_bpf_dispatch_vtime_from_dsq(struct bpf_iter_scx_dsq *it, struct task_struct *p, u64 dsq,
+				     u64 flags) __ksym __weak;
+void scx_bpf_dispatch_from_dsq_set_vtime(struct bpf_iter_scx_dsq *it, u64 vtime) __ksym __weak;
 /* Since 6.14: a clock that the run queue has read already. */
 u64 scx_bpf_now(void) __ksym __weak;
 /* Since 6.18: the run queue whose lock this CPU holds in this callback, or NULL. */
@@ -279,6 +290,18 @@ static __always_inline bool kernel_move(struct bpf_iter_scx_dsq *it, struct task
 	if (bpf_ksym_exists(scx_bpf_dsq_move))
 		return scx_bpf_dsq_move(it, p, dsq, flags);
 	return scx_bpf_dispatch_from_dsq(it, p, dsq, flags);
+}
+
+static __always_inline bool kernel_move_vtime(struct bpf_iter_scx_dsq *it, struct task_struct *p,
+					      u64 dsq, u64 vtime)
+{
+	if (bpf_ksym_exists(scx_bpf_dsq_move_vtime) &&
+	    bpf_ksym_exists(scx_bpf_dsq_move_set_vtime)) {
+		scx_bpf_dsq_move_set_vtime(it, vtime);
+		return scx_bpf_dsq_move_vtime(it, p, dsq, 0);
+	}
+	scx_bpf_dispatch_from_dsq_set_vtime(it, vtime);
+	return scx_bpf_dispatch_vtime_from_dsq(it, p, dsq, 0);
 }
 
 /* The task's cgroup, to be released; NULL where cgroups take no part. */

@@ -28,7 +28,8 @@ static __always_inline u64 place_load(const struct cpu_ctx *cpuc)
 {
 	const struct cpu_queue *queue = &cpuc->queues[0];
 
-	return READ_ONCE(queue->tree.sum_w) - (READ_ONCE(queue->gone.w) - READ_ONCE(queue->seen_w));
+	return READ_ONCE(queue->tree.sum_w) - READ_ONCE(queue->ghost_w) -
+	       (READ_ONCE(queue->gone.w) - READ_ONCE(queue->seen_w));
 }
 
 /* How many CPUs of a domain a search looks at. */
@@ -81,7 +82,8 @@ static bool place_pull(u32 cpu, u32 tier, u32 from, u64 now_ns)
 	bool moved;
 
 	__sync_fetch_and_add(&gone->pull_begun, 1);
-	moved = kernel_move_to_local(dsq);
+	moved = kernel_move_to_local(dsq) || (READ_ONCE(cpu_queue(fromc, tier)->parked) &&
+					      kernel_move_to_local(queue_parked_id(tier, from)));
 	if (moved)
 		__sync_fetch_and_add(&gone->pulled, 1);
 	__sync_fetch_and_add(&gone->pull_done, 1);
@@ -194,6 +196,9 @@ static bool place_balance(struct cpu_ctx *cpuc, u32 cpu, u64 now_ns)
 	if (eevdf_before(now_ns, cpuc->balance_at_ns))
 		return false;
 	cpuc->balance_at_ns = now_ns + PLACE_BALANCE_NS;
+	/* Where nobody sleeps nobody joins, and nothing else moves the origin. */
+	eevdf_rebase(&cpuc->queues[0].tree);
+	eevdf_rebase(&cpuc->queues[1].tree);
 	kernel_for(n, 1, size)
 	{
 		u32 other = cpu_in_llc(cpuc->llc, cpu + n);

@@ -3,20 +3,26 @@
  * queue: the fair and background tiers, one queue each per CPU.
  *
  * Problem: tasks must get CPU time in the ratio of their weights, sleepers
- * must neither lose nor gain by sleeping, and a wake-up must know at once
- * whether it may preempt.
+ * must neither lose nor gain by sleeping, and the pick must be the earliest
+ * deadline among the eligible without looking at all who wait.
  *
  * How: EEVDF (see eevdf.h). A task joins the queue of a CPU when it becomes
  * ready there and leaves it when it sleeps or migrates, taking its lag along.
- * Ready tasks wait in a dispatch queue of the kernel, ordered by deadline.
+ * Ready tasks wait in a dispatch queue of the kernel, ordered by deadline. A
+ * ready task that would be picked but is not eligible is parked in a second
+ * one, ordered by virtual time, until V has reached it: each request is parked
+ * once at most, so a pick costs O(log n) on average. While all deadlines are
+ * equally far ahead of their tasks the first by deadline is the first by
+ * virtual time, hence eligible, and nothing of that is needed.
  * The running task's progress is added to V ahead of its charge, so that a
  * waking task is placed at the V of now, not of the last switch.
  * A task that another CPU pulled away is settled later: that CPU leaves a
  * note (cpu_departures), because it must not touch sums that are guarded by
  * our run queue lock.
  *
- * Limits: the pick is the earliest deadline, without the eligibility test on
- * picking; wake-up preemption does test it.
+ * Limits: a task that wakes is compared with the running one and with the
+ * first few by deadline; when none of them is eligible, or a parked one has
+ * just become so, it may have to wait for the next pick.
  */
 
 /* Ids of dispatch queues: kind and CPU or cache domain. */
@@ -25,13 +31,21 @@
 #define QUEUE_BACKGROUND(cpu) QUEUE_ID(2, cpu)
 #define QUEUE_CAPPED(cpu) QUEUE_ID(3, cpu)
 #define QUEUE_PRIORITY(llc) QUEUE_ID(4, llc)
+#define QUEUE_FAIR_PARKED(cpu) QUEUE_ID(5, cpu)
+#define QUEUE_BACKGROUND_PARKED(cpu) QUEUE_ID(6, cpu)
 
 #define QUEUE_TIE_VT 16000    /* 1 us at nice 0: closer than this is level */
+#define QUEUE_LOOKS 8	      /* tasks that a wake-up looks at to see whether it is the next */
 #define QUEUE_NOTE_NS 4000000 /* how exact llc_ctx.waiting_ns is kept */
 
 static __always_inline u64 queue_id(u32 tier, u32 cpu)
 {
 	return tier == ROTA_BACKGROUND ? QUEUE_BACKGROUND(cpu) : QUEUE_FAIR(cpu);
+}
+
+static __always_inline u64 queue_parked_id(u32 tier, u32 cpu)
+{
+	return tier == ROTA_BACKGROUND ? QUEUE_BACKGROUND_PARKED(cpu) : QUEUE_FAIR_PARKED(cpu);
 }
 
 /* Takes the departures into the sums. Called under the run queue lock. */
@@ -70,63 +84,149 @@ static __always_inline void queue_charge_ahead(struct cpu_ctx *cpuc, u64 now_ns)
 }
 
 /*
- * A sleeper that had more than its share pays by waiting until V has caught
- * up, not for ever: the kernel leaves it in the queue until then and so do we,
- * in effect. On another CPU V says nothing about that, so it keeps its debt.
+ * A sleeper that is ahead of V would pull V back if it left, and those whom V
+ * has just passed would have to wait for it once more. So it stays in the sums
+ * as a ghost, as the kernel's delayed dequeue has it, until V has passed it or
+ * it wakes. Ghosts are kept as one sum and released when V has passed their
+ * mean: then V does not move.
  */
-static __always_inline s64 queue_decay(const struct task_ctx *taskc, u32 cpu, u64 now_vt)
+static void queue_haunt(struct cpu_queue *queue, struct task_ctx *taskc)
+{
+	queue->ghost_w += taskc->weight;
+	queue->ghost_wv += taskc->weight * taskc->left_vt;
+	taskc->ghost_w = taskc->weight;
+	taskc->ghost_epoch = queue->ghost_epoch;
+}
+
+static __always_inline bool queue_haunted_by(const struct cpu_queue *queue,
+					     const struct task_ctx *taskc, u32 cpu)
+{
+	return taskc->ghost_w && taskc->left == cpu && taskc->ghost_epoch == queue->ghost_epoch;
+}
+
+/* Lets the ghosts go that V has passed; true: there were some. */
+static bool queue_release(struct cpu_queue *queue, u64 now_vt)
+{
+	u64 w = queue->ghost_w;
+	s64 wv = queue->ghost_wv - queue->tree.zero_vt * w;
+
+	if (!w || wv > (s64)(now_vt - queue->tree.zero_vt) * (s64)w)
+		return false;
+	queue->tree.sum_w -= w;
+	queue->tree.sum_wv -= wv;
+	queue->ghost_w = 0;
+	queue->ghost_wv = 0;
+	queue->ghost_epoch++;
+	return true;
+}
+
+/* The last task leaves: V stays where that was, for whoever comes next. */
+static void queue_reset(struct cpu_queue *queue, u64 vt)
+{
+	queue->tree.zero_vt = vt;
+	queue->tree.sum_w = 0;
+	queue->tree.sum_wv = 0;
+	if (queue->ghost_w)
+		queue->ghost_epoch++;
+	queue->ghost_w = 0;
+	queue->ghost_wv = 0;
+}
+
+/*
+ * The deadline of a task that joins: a whole request away, what was left of it
+ * when the task moved while it wanted to run, or half of one for a new task,
+ * which has so far been no burden to anybody.
+ */
+static __always_inline u64 queue_first_deadline(struct task_ctx *taskc)
+{
+	u64 rest_vt = taskc->rest_vt;
+
+	if (!rest_vt || rest_vt > taskc->request_vt)
+		rest_vt = taskc->fresh ? taskc->request_vt / 2 : taskc->request_vt;
+	taskc->rest_vt = 0;
+	taskc->fresh = 0;
+	return taskc->vt + rest_vt;
+}
+
+/* The lag with which a task joins. A debt on this CPU is paid when V has passed it. */
+static s64 queue_lag(struct cpu_queue *queue, struct task_ctx *taskc, u32 cpu)
 {
 	s64 lag_vt = taskc->vt;
 
 	if (lag_vt >= 0 || taskc->left != cpu)
 		return lag_vt;
-	lag_vt += now_vt - taskc->left_vt;
-	return lag_vt < 0 ? lag_vt : 0;
+	if (!queue_haunted_by(queue, taskc, cpu))
+		return 0;
+	/* It weighs something else now: its ghost makes room for it. */
+	queue->ghost_w -= taskc->ghost_w;
+	queue->ghost_wv -= taskc->ghost_w * taskc->left_vt;
+	eevdf_leave(&queue->tree, taskc->left_vt, taskc->ghost_w);
+	return lag_vt;
 }
 
 /* The task competes on this CPU from now on. */
 static void queue_join(struct task_ctx *taskc, struct cpu_ctx *cpuc, u32 cpu, u64 now_ns)
 {
 	struct cpu_queue *queue = cpu_queue(cpuc, taskc->tier);
+	s64 lag_vt = 0;
 	u64 now_vt;
 
 	taskc->joined = cpu;
+	if (queue->tree.sum_w) {
+		queue_charge_ahead(cpuc, now_ns);
+		queue_settle(queue);
+		queue_release(queue, eevdf_rebase(&queue->tree));
+		if (queue_haunted_by(queue, taskc, cpu) && taskc->ghost_w == taskc->weight) {
+			queue->ghost_w -= taskc->ghost_w;
+			queue->ghost_wv -= taskc->ghost_w * taskc->left_vt;
+			taskc->ghost_w = 0;
+			taskc->vt = taskc->left_vt;
+			taskc->deadline_vt = queue_first_deadline(taskc);
+			return;
+		}
+		lag_vt = queue_lag(queue, taskc, cpu);
+	}
+	taskc->ghost_w = 0;
 	if (!queue->tree.sum_w) {
 		/* Alone: there is nobody to owe or to be owed. */
 		taskc->vt = queue->tree.zero_vt;
-		taskc->deadline_vt = taskc->vt + taskc->request_vt;
+		taskc->deadline_vt = queue_first_deadline(taskc);
 		queue->tree.sum_w = taskc->weight;
 		return;
 	}
-	queue_charge_ahead(cpuc, now_ns);
-	queue_settle(queue);
-	now_vt = eevdf_rebase(&queue->tree);
-	taskc->vt =
-		eevdf_place(&queue->tree, now_vt, queue_decay(taskc, cpu, now_vt), taskc->weight);
-	taskc->deadline_vt = taskc->vt + taskc->request_vt;
+	now_vt = eevdf_now(&queue->tree);
+	/* A hair ahead: of equals the newcomer is the one to run, as in the kernel. */
+	taskc->vt = eevdf_place(&queue->tree, now_vt, lag_vt, taskc->weight) - 1;
+	taskc->deadline_vt = queue_first_deadline(taskc);
 	eevdf_join(&queue->tree, taskc->vt, taskc->weight);
 }
 
-/* The task no longer competes where it did; its lag goes with it. */
-static void queue_leave(struct task_ctx *taskc, u32 cpu)
+/*
+ * The task no longer competes where it did; its lag goes with it, and if it
+ * only moves, so does what is left of its request.
+ */
+static void queue_leave(struct task_ctx *taskc, u32 cpu, bool sleeps)
 {
 	struct cpu_ctx *cpuc = cpu_find(taskc->joined);
 	struct cpu_queue *queue = cpu_queue(cpuc, taskc->tier);
 	u64 vt = taskc->vt, w = taskc->weight;
 
-	if (taskc->joined == cpu && queue->tree.sum_w == w) {
+	taskc->rest_vt =
+		!sleeps && eevdf_before(vt, taskc->deadline_vt) ? taskc->deadline_vt - vt : 0;
+
+	if (taskc->joined == cpu && queue->tree.sum_w == w + queue->ghost_w) {
 		taskc->joined = -1;
 		taskc->vt = 0;
-		queue->tree.zero_vt = vt;
-		queue->tree.sum_w = 0;
-		queue->tree.sum_wv = 0;
+		queue_reset(queue, vt);
 		return;
 	}
 	/* From afar V may be one switch old: the lag is off by less than the clamp. */
-	taskc->left_vt = eevdf_now(&queue->tree);
+	taskc->vt = eevdf_clamp(eevdf_now(&queue->tree) - vt, taskc->limit_vt);
+	taskc->left_vt = vt;
 	taskc->left = taskc->joined;
-	taskc->vt = eevdf_clamp(taskc->left_vt - vt, taskc->limit_vt);
-	if (taskc->joined == cpu) {
+	if (taskc->joined == cpu && sleeps && (s64)taskc->vt < 0) {
+		queue_haunt(queue, taskc);
+	} else if (taskc->joined == cpu) {
 		eevdf_leave(&queue->tree, vt, w);
 	} else {
 		__sync_fetch_and_add(&queue->gone.begun, 1);
@@ -177,35 +277,159 @@ static bool queue_head(u64 dsq, u64 *deadline_vt)
  * pulls: it may have taken a task that it has not counted yet, and a count
  * that is too low would hide the next task for ever.
  */
-static void queue_check_empty(struct cpu_queue *queue, u64 dsq)
+static void queue_check_empty(struct cpu_queue *queue, u32 tier, u32 cpu)
 {
 	u32 done = READ_ONCE(queue->gone.pull_done), pulled;
 
-	if (scx_bpf_dsq_nr_queued(dsq))
+	if (scx_bpf_dsq_nr_queued(queue_id(tier, cpu)))
 		return;
+	if (queue->parked && scx_bpf_dsq_nr_queued(queue_parked_id(tier, cpu)))
+		return;
+	queue->parked = 0;
 	pulled = READ_ONCE(queue->gone.pulled);
 	if (READ_ONCE(queue->gone.pull_begun) == done)
 		queue->queued = pulled;
 }
 
+/* Makes ready again whom V has reached. */
+static void queue_unpark(struct cpu_queue *queue, u32 tier, u32 cpu, u64 now_vt)
+{
+	struct bpf_iter_scx_dsq it;
+	struct task_struct *p;
+	u32 moved = 0;
+	bool more = false;
+
+	if (bpf_iter_scx_dsq_new(&it, queue_parked_id(tier, cpu), 0))
+		goto out;
+	while ((p = bpf_iter_scx_dsq_next(&it))) {
+		struct task_ctx *taskc = task_try(p);
+
+		if (!taskc)
+			continue;
+		if (eevdf_before(now_vt, taskc->vt)) {
+			queue->parked_vt = taskc->vt;
+			more = true;
+			break;
+		}
+		if (!kernel_move_vtime(&it, p, queue_id(tier, cpu), taskc->deadline_vt))
+			continue;
+		if (eevdf_before(taskc->deadline_vt, queue->floor_vt))
+			queue->floor_vt = taskc->deadline_vt;
+		moved++;
+	}
+out:
+	bpf_iter_scx_dsq_destroy(&it);
+	queue->parked = more && queue->parked > moved ? queue->parked - moved : more;
+	queue->mixed = 1;
+}
+
+/*
+ * The deadline of the first ready task that is eligible; those before it are
+ * parked. false: there is none.
+ */
+static bool queue_first(struct cpu_queue *queue, u32 tier, u32 cpu, u64 now_vt, u64 *deadline_vt)
+{
+	struct bpf_iter_scx_dsq it;
+	struct task_struct *p;
+	bool found = false;
+
+	if (bpf_iter_scx_dsq_new(&it, queue_id(tier, cpu), 0))
+		goto out;
+	while ((p = bpf_iter_scx_dsq_next(&it))) {
+		struct task_ctx *taskc = task_try(p);
+
+		if (!taskc)
+			continue;
+		if (!eevdf_before(now_vt, taskc->vt)) {
+			*deadline_vt = p->scx.dsq_vtime;
+			found = true;
+			break;
+		}
+		if (!kernel_move_vtime(&it, p, queue_parked_id(tier, cpu), taskc->vt))
+			continue;
+		if (!queue->parked || eevdf_before(taskc->vt, queue->parked_vt))
+			queue->parked_vt = taskc->vt;
+		queue->parked++;
+	}
+out:
+	bpf_iter_scx_dsq_destroy(&it);
+	return found;
+}
+
+/*
+ * Does the running task keep the CPU for the rest of its slice, as long as it
+ * is eligible? Not against a task that weighs more, or has a shorter slice.
+ */
+static __always_inline bool queue_protected(const struct task_ctx *taskc,
+					    const struct cpu_ctx *cpuc)
+{
+	if (!(knobs.fair & ROTA_RUN_TO_PARITY) || taskc->weight > cpuc->curr_weight)
+		return false;
+	return !(knobs.fair & ROTA_PREEMPT_SHORT) || taskc->slice_ns >= cpuc->curr_slice_ns;
+}
+
+/* Would this task, which is eligible, be picked of all who wait? */
+static bool queue_wins(const struct task_ctx *taskc, struct cpu_queue *queue, u32 cpu, u64 now_vt)
+{
+	struct bpf_iter_scx_dsq it;
+	struct task_struct *p;
+	bool wins = true;
+	u32 turns = 0;
+
+	if (!cpu_waiting(queue) || eevdf_before(taskc->deadline_vt, queue->floor_vt))
+		return true;
+	if (!queue->mixed)
+		return false;
+	if (bpf_iter_scx_dsq_new(&it, queue_id(taskc->tier, cpu), 0))
+		goto out;
+	while ((p = bpf_iter_scx_dsq_next(&it))) {
+		struct task_ctx *other = task_try(p);
+
+		if (eevdf_before(taskc->deadline_vt, p->scx.dsq_vtime))
+			break;
+		if (++turns > QUEUE_LOOKS || (other && !eevdf_before(now_vt, other->vt))) {
+			wins = false;
+			break;
+		}
+	}
+out:
+	bpf_iter_scx_dsq_destroy(&it);
+	return wins;
+}
+
 /* May a task that wakes take the CPU from the one that runs? */
-static bool queue_preempts(const struct task_ctx *taskc, struct cpu_ctx *cpuc)
+static bool queue_preempts(const struct task_ctx *taskc, struct cpu_ctx *cpuc, u32 cpu)
 {
 	struct cpu_queue *queue = cpu_queue(cpuc, taskc->tier);
 	u64 now_vt;
 
+	if (cpuc->curr_rescued)
+		return false;
 	if (cpuc->curr_tier != taskc->tier)
 		return cpuc->curr_tier == ROTA_BACKGROUND;
 	now_vt = eevdf_now(&queue->tree);
 	if (eevdf_before(now_vt + QUEUE_TIE_VT, taskc->vt))
 		return false; /* not eligible */
-	if (cpu_waiting(queue) && !eevdf_before(taskc->deadline_vt, queue->floor_vt))
-		return false; /* somebody else would be picked */
-	if (!eevdf_before(cpuc->curr_vt + QUEUE_TIE_VT, now_vt))
-		return true; /* the running task has had its share */
-	return eevdf_before(taskc->deadline_vt +
-				    eevdf_vt(knobs.slice_ns, cpuc->curr_weight ?: 1) / 2,
-			    cpuc->curr_deadline_vt);
+	/* Has the running task had its share? Else it may keep the CPU. */
+	if (eevdf_before(cpuc->curr_vt + QUEUE_TIE_VT, now_vt) &&
+	    (queue_protected(taskc, cpuc) ||
+	     !eevdf_before(taskc->deadline_vt, cpuc->curr_deadline_vt)))
+		return false;
+	return queue_wins(taskc, queue, cpu, now_vt);
+}
+
+/* Has what runs become ineligible, and is that a reason to look who else is? */
+static __always_inline bool queue_gives_way(const struct cpu_ctx *cpuc, u32 tier)
+{
+	return (knobs.fair & ROTA_ELIGIBILITY_CHECK) && cpuc->curr_tier == tier &&
+	       eevdf_before(eevdf_now(&cpuc->queues[tier == ROTA_BACKGROUND].tree) + QUEUE_TIE_VT,
+			    cpuc->curr_vt);
+}
+
+/* How far its deadline is ahead of a task: a whole request, or what is left of one. */
+static __always_inline u64 queue_span(const struct task_ctx *taskc)
+{
+	return taskc->deadline_vt - taskc->vt;
 }
 
 static void queue_insert(struct task_struct *p, struct task_ctx *taskc, struct cpu_ctx *cpuc,
@@ -213,8 +437,17 @@ static void queue_insert(struct task_struct *p, struct task_ctx *taskc, struct c
 {
 	struct cpu_queue *queue = cpu_queue(cpuc, taskc->tier);
 
-	if (!cpu_waiting(queue) || eevdf_before(taskc->deadline_vt, queue->floor_vt))
+	if (!cpu_waiting(queue)) {
 		queue->floor_vt = taskc->deadline_vt;
+		queue->span_vt = queue_span(taskc);
+		queue->mixed = 0;
+	} else {
+		if (eevdf_before(taskc->deadline_vt, queue->floor_vt))
+			queue->floor_vt = taskc->deadline_vt;
+		queue->mixed |= queue_span(taskc) != queue->span_vt;
+	}
+	/* It may be due before the head that was taken and has not run yet. */
+	cpuc->took_head = 0;
 	queue->queued++;
 	if (kernel_since(now_ns, READ_ONCE(llc_find(cpuc->llc)->waiting_ns)) > QUEUE_NOTE_NS)
 		WRITE_ONCE(llc_find(cpuc->llc)->waiting_ns, now_ns);
@@ -226,14 +459,16 @@ static void queue_insert(struct task_struct *p, struct task_ctx *taskc, struct c
 static void queue_enqueue(struct task_struct *p, struct task_ctx *taskc, struct cpu_ctx *cpuc,
 			  u32 cpu, u64 enq_flags, u64 now_ns)
 {
+	struct cpu_queue *queue = cpu_queue(cpuc, taskc->tier);
+
 	if (taskc->joined >= 0 && taskc->joined != cpu)
-		queue_leave(taskc, cpu);
+		queue_leave(taskc, cpu, false);
 	if (taskc->joined < 0)
 		queue_join(taskc, cpuc, cpu, now_ns);
 	else
 		queue_charge_ahead(cpuc, now_ns);
 
-	if ((enq_flags & ENQ_WAKEUP) && queue_preempts(taskc, cpuc)) {
+	if ((enq_flags & ENQ_WAKEUP) && queue_preempts(taskc, cpuc, cpu)) {
 		stats_preemption(cpuc->curr_class, taskc->class, cpu);
 		kernel_insert(p, DSQ_LOCAL, taskc->slice_ns, enq_flags | ENQ_PREEMPT);
 		return;
@@ -243,42 +478,97 @@ static void queue_enqueue(struct task_struct *p, struct task_ctx *taskc, struct 
 	 * waits it may take the direct way, which needs no dispatch.
 	 */
 	if ((enq_flags & ENQ_WAKEUP) && p->nr_cpus_allowed == 1 && !cpuc->local_taken &&
-	    !cpu_waiting(cpu_queue(cpuc, taskc->tier)) && taskc->tier == ROTA_FAIR) {
+	    !cpu_waiting(queue) && taskc->tier == ROTA_FAIR) {
 		cpuc->local_taken = 1;
 		kernel_insert(p, DSQ_LOCAL, taskc->slice_ns, enq_flags);
 		return;
 	}
 	queue_insert(p, taskc, cpuc, cpu, enq_flags, now_ns);
+	if (queue_gives_way(cpuc, taskc->tier))
+		scx_bpf_kick_cpu(cpu, KICK_PREEMPT);
+	else if (timer_wanted(cpuc))
+		timer_start(cpuc, cpu, now_ns);
 }
 
-/*
- * Finds the next task of the tier for this CPU. prev is not NULL when the
- * task that ran may go on: then the earlier deadline of the two wins.
- */
-static bool queue_dispatch(u32 tier, struct cpu_ctx *cpuc, u32 cpu, struct task_struct *prev,
-			   struct task_ctx *prevc)
+/* Takes the first task of a dispatch queue of this CPU. */
+static bool queue_take(struct cpu_queue *queue, u64 dsq)
 {
-	struct cpu_queue *queue = cpu_queue(cpuc, tier);
+	if (!kernel_move_to_local(dsq))
+		return false;
+	queue->queued--;
+	return true;
+}
+
+/* All spans are alike: the first by deadline is eligible. */
+static bool queue_pick_alike(struct cpu_queue *queue, u32 tier, struct cpu_ctx *cpuc, u32 cpu,
+			     struct task_ctx *prevc)
+{
 	u64 dsq = queue_id(tier, cpu), head_vt;
 
-	if (!cpu_waiting(queue))
-		return false;
-	if (prev && prevc->tier == tier) {
+	if (prevc) {
 		if (!eevdf_before(queue->floor_vt, prevc->deadline_vt))
 			return false;
 		if (!queue_head(dsq, &head_vt)) {
-			queue_check_empty(queue, dsq);
+			queue_check_empty(queue, tier, cpu);
 			return false;
 		}
 		queue->floor_vt = head_vt;
 		if (!eevdf_before(head_vt, prevc->deadline_vt))
 			return false;
 	}
-	if (kernel_move_to_local(dsq)) {
+	if (queue_take(queue, dsq)) {
 		cpuc->took_head = 1;
-		queue->queued--;
 		return true;
 	}
-	queue_check_empty(queue, dsq);
+	queue_check_empty(queue, tier, cpu);
 	return false;
+}
+
+/* The earliest deadline among the eligible. */
+static bool queue_pick(struct cpu_queue *queue, u32 tier, u32 cpu, struct task_ctx *prevc)
+{
+	u64 now_vt = eevdf_now(&queue->tree), head_vt;
+
+	queue_release(queue, now_vt);
+	if (queue->parked && !eevdf_before(now_vt, queue->parked_vt))
+		queue_unpark(queue, tier, cpu, now_vt);
+	if (prevc && !eevdf_before(now_vt, prevc->vt) &&
+	    !eevdf_before(queue->floor_vt, prevc->deadline_vt))
+		return false;
+	if (queue_first(queue, tier, cpu, now_vt, &head_vt)) {
+		queue->floor_vt = head_vt;
+		if (prevc && !eevdf_before(now_vt, prevc->vt) &&
+		    !eevdf_before(head_vt, prevc->deadline_vt))
+			return false;
+		return queue_take(queue, queue_id(tier, cpu));
+	}
+	queue_check_empty(queue, tier, cpu);
+	if (prevc || !queue->parked)
+		return false;
+	/* Somebody always is eligible, but for the rounding of V. */
+	if (!queue_take(queue, queue_parked_id(tier, cpu)))
+		return false;
+	queue->parked -= !!queue->parked;
+	return true;
+}
+
+/*
+ * Finds the next task of the tier for this CPU. prev is not NULL when the
+ * task that ran may go on: then it competes with those who wait.
+ */
+static bool queue_dispatch(u32 tier, struct cpu_ctx *cpuc, u32 cpu, struct task_struct *prev,
+			   struct task_ctx *prevc)
+{
+	struct cpu_queue *queue = cpu_queue(cpuc, tier);
+
+	if (!cpu_waiting(queue))
+		return false;
+	if (!prev || prevc->tier != tier)
+		prevc = NULL;
+	if (READ_ONCE(queue->gone.w) != queue->seen_w)
+		queue_settle(queue);
+	if (queue->parked || queue->mixed || queue->ghost_w ||
+	    (prevc && queue_span(prevc) != queue->span_vt))
+		return queue_pick(queue, tier, cpu, prevc);
+	return queue_pick_alike(queue, tier, cpuc, cpu, prevc);
 }

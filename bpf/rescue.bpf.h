@@ -62,7 +62,10 @@ static bool rescue_waiting(struct cpu_ctx *cpuc, u32 tier, u32 cpu, u64 now_ns)
 {
 	struct cpu_queue *queue = cpu_queue(cpuc, tier);
 
-	if (!cpu_waiting(queue) || !rescue_from(queue_id(tier, cpu), cpu, now_ns))
+	if (!cpu_waiting(queue))
+		return false;
+	if (!rescue_from(queue_id(tier, cpu), cpu, now_ns) &&
+	    (!queue->parked || !rescue_from(queue_parked_id(tier, cpu), cpu, now_ns)))
 		return false;
 	queue->queued--;
 	return true;

@@ -45,6 +45,7 @@
 #include "cpu.bpf.h"
 #include "stats.bpf.h"
 #include "task.bpf.h"
+#include "timer.bpf.h"
 #include "queue.bpf.h"
 #include "priority.bpf.h"
 #include "place.bpf.h"
@@ -66,7 +67,7 @@ s32 ROTA_OP(select_cpu, struct task_struct *p, s32 prev_cpu, u64 wake_flags)
 
 	if (!taskc)
 		return prev_cpu;
-	if (task_stale(taskc) && taskc->joined < 0)
+	if (task_stale(p, taskc) && taskc->joined < 0)
 		task_refresh(p, taskc);
 	cpu = scx_bpf_select_cpu_dfl(p, prev_cpu, wake_flags, &idle);
 	if (idle) {
@@ -94,9 +95,9 @@ void ROTA_OP(enqueue, struct task_struct *p, u64 enq_flags)
 		return;
 	if (!taskc->ready_at_ns)
 		taskc->ready_at_ns = now_ns;
-	if (task_stale(taskc)) {
+	if (task_stale(p, taskc)) {
 		if (taskc->joined >= 0)
-			queue_leave(taskc, cpu);
+			queue_leave(taskc, cpu, false);
 		task_refresh(p, taskc);
 	}
 	if (taskc->tier == ROTA_PRIORITY) {
@@ -128,16 +129,21 @@ static void note_running(struct task_struct *p, struct task_ctx *taskc, struct c
 	cpuc->curr_class = taskc->class;
 	cpuc->curr_weight = taskc->weight;
 	cpuc->curr_at_ns = now_ns;
+	cpuc->curr_end_ns = now_ns + p->scx.slice;
 	cpuc->curr_vt = taskc->vt;
 	cpuc->curr_deadline_vt = taskc->deadline_vt;
+	cpuc->curr_slice_ns = taskc->slice_ns;
 	cpuc->curr_tier = taskc->tier;
+	if (timer_wanted(cpuc) && cpu_waiting(cpu_queue(cpuc, taskc->tier)))
+		timer_start(cpuc, p->thread_info.cpu, now_ns);
 }
 
 /* The task that ran may go on: another slice for it. */
 static void keep(struct task_struct *prev, struct task_ctx *prevc, struct cpu_ctx *cpuc, u64 now_ns)
 {
-	note_running(prev, prevc, cpuc, now_ns);
+	cpuc->curr_rescued = 0;
 	kernel_set_slice(prev, prevc->slice_ns);
+	note_running(prev, prevc, cpuc, now_ns);
 }
 
 /* The task that ran, charged, if it may go on. */
@@ -187,14 +193,32 @@ void ROTA_OP(dispatch, s32 cpu, struct task_struct *prev)
 		keep(prev, prevc, cpuc, now_ns);
 }
 
+/* Who has become ineligible gives way at the next tick, if that is wanted. */
+SEC("struct_ops/rota_tick")
+void ROTA_OP(tick, struct task_struct *p)
+{
+	struct cpu_ctx *cpuc = cpu_find(p->thread_info.cpu);
+	u32 tier = cpuc->curr_tier;
+
+	if (!(knobs.fair & ROTA_ELIGIBILITY_CHECK) ||
+	    (tier != ROTA_FAIR && tier != ROTA_BACKGROUND))
+		return;
+	if (!cpu_waiting(cpu_queue(cpuc, tier)))
+		return;
+	queue_charge_ahead(cpuc, kernel_now_locked());
+	if (queue_gives_way(cpuc, tier))
+		kernel_set_slice(p, 0);
+}
+
 /* Makes sure that a task competes where it runs. */
-static void compete_here(struct task_ctx *taskc, struct cpu_ctx *cpuc, u32 cpu, u64 now_ns)
+static void compete_here(struct task_struct *p, struct task_ctx *taskc, struct cpu_ctx *cpuc,
+			 u32 cpu, u64 now_ns)
 {
 	if (taskc->tier == ROTA_PRIORITY) {
 		priority_running(taskc, cpuc);
 	} else if (taskc->joined != cpu) {
 		if (taskc->joined >= 0)
-			queue_leave(taskc, cpu);
+			queue_leave(taskc, cpu, false);
 		queue_join(taskc, cpuc, cpu, now_ns);
 	}
 	if (cpuc->took_head) {
@@ -215,7 +239,7 @@ void ROTA_OP(running, struct task_struct *p)
 
 	if (!taskc)
 		return;
-	compete_here(taskc, cpuc, cpu, now_ns);
+	compete_here(p, taskc, cpuc, cpu, now_ns);
 	note_running(p, taskc, cpuc, now_ns);
 	cpu_counters(cpu)->dispatches[taskc->tier < ROTA_NONE ? taskc->tier : ROTA_FAIR]++;
 	stats = stats_class(taskc->class);
@@ -225,6 +249,7 @@ void ROTA_OP(running, struct task_struct *p)
 		if (taskc->rescued)
 			stats->rescues++;
 	}
+	cpuc->curr_rescued = taskc->rescued;
 	taskc->rescued = 0;
 	taskc->ready_at_ns = 0;
 }
@@ -249,7 +274,7 @@ void ROTA_OP(stopping, struct task_struct *p, bool runnable)
 	if (runnable)
 		taskc->ready_at_ns = kernel_now_locked();
 	else if (taskc->joined >= 0)
-		queue_leave(taskc, cpu);
+		queue_leave(taskc, cpu, true);
 }
 
 /* Gives up the rest of the request: the next deadline is one request later. */
@@ -311,6 +336,7 @@ void ROTA_OP(enable, struct task_struct *p)
 		return;
 	taskc->exec_ns = p->se.sum_exec_runtime;
 	taskc->ready_at_ns = 0;
+	taskc->fresh = 1;
 	task_outdate(taskc);
 	if (taskc->unsettled)
 		event_ask(ROTA_EVENT_FORK, p);
@@ -323,7 +349,7 @@ void ROTA_OP(disable, struct task_struct *p)
 	struct task_ctx *taskc = task_find(p);
 
 	if (taskc && taskc->joined >= 0)
-		queue_leave(taskc, p->thread_info.cpu);
+		queue_leave(taskc, p->thread_info.cpu, true);
 }
 
 SEC("struct_ops/rota_dump_cpu")
@@ -397,7 +423,9 @@ void ROTA_OP(cpu_offline, s32 cpu)
 {
 	cpu_find(cpu)->curr_tier = ROTA_NONE;
 	rescue_hand_over(QUEUE_FAIR(cpu), cpu);
+	rescue_hand_over(QUEUE_FAIR_PARKED(cpu), cpu);
 	rescue_hand_over(QUEUE_BACKGROUND(cpu), cpu);
+	rescue_hand_over(QUEUE_BACKGROUND_PARKED(cpu), cpu);
 	rescue_hand_over(QUEUE_CAPPED(cpu), cpu);
 }
 
@@ -405,7 +433,9 @@ static s32 create_queues(u32 cpu)
 {
 	s32 err = scx_bpf_create_dsq(QUEUE_FAIR(cpu), -1);
 
+	err = err ?: scx_bpf_create_dsq(QUEUE_FAIR_PARKED(cpu), -1);
 	err = err ?: scx_bpf_create_dsq(QUEUE_BACKGROUND(cpu), -1);
+	err = err ?: scx_bpf_create_dsq(QUEUE_BACKGROUND_PARKED(cpu), -1);
 	return err ?: scx_bpf_create_dsq(QUEUE_CAPPED(cpu), -1);
 }
 
@@ -422,6 +452,7 @@ s32 ROTA_OP(init)
 		cpuc->llc = llc_of[cpu & (ROTA_MAX_CPUS - 1)];
 		cpuc->curr_tier = ROTA_NONE;
 		err = create_queues(cpu);
+		err = err ?: timer_create(cpu);
 		if (err)
 			return err;
 	}
@@ -446,6 +477,7 @@ struct sched_ext_ops rota_ops = {
 	.select_cpu = (void *)rota_select_cpu,
 	.enqueue = (void *)rota_enqueue,
 	.dispatch = (void *)rota_dispatch,
+	.tick = (void *)rota_tick,
 	.running = (void *)rota_running,
 	.stopping = (void *)rota_stopping,
 	.yield = (void *)rota_yield,

@@ -20,6 +20,13 @@ enum rota_tier {
 	ROTA_NONE = 3,
 };
 
+/* The switches of the fair tier. */
+enum rota_fair {
+	ROTA_RUN_TO_PARITY = 1,	    /* who runs and is eligible keeps the CPU for its slice */
+	ROTA_PREEMPT_SHORT = 2,	    /* but not against a shorter slice */
+	ROTA_ELIGIBILITY_CHECK = 4, /* who has become ineligible gives way at once */
+};
+
 /* What the daemon knows about; set by the loader before attaching. */
 struct rota_topology {
 	__u32 nr_cpus; /* possible CPUs, at most ROTA_MAX_CPUS */
@@ -33,7 +40,7 @@ struct rota_knobs {
 	__u32 nr_classes;    /* valid entries of the class table, at least 1 */
 	__u32 watch;	     /* 1: send events about tasks; 0: nobody wants them */
 	__u32 tiers;	     /* bit 1 << tier: some class is in that tier */
-	__u32 pad;
+	__u32 fair;	     /* enum rota_fair, or-ed: the switches of the fair tier */
 };
 
 /* One class. Set by the daemon. */

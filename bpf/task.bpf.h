@@ -20,20 +20,25 @@
 struct task_ctx {
 	u64 vt;		 /* virtual time; while outside all queues: lag (signed) */
 	u64 deadline_vt; /* end of the current request */
-	u64 left_vt;	 /* V of the queue that it left, see queue_decay() */
+	u64 left_vt;	 /* its virtual time in the queue that it left last */
 	u64 exec_ns;	 /* sum_exec_runtime up to which it is charged */
 	u64 ready_at_ns; /* when it became ready; 0: it runs or sleeps */
 	u64 slice_ns;
 	u64 request_vt; /* the slice in its virtual time */
 	u64 limit_vt;	/* how much lag it may take along */
+	u64 rest_vt;	/* what is left of its request when it moves, 0: a new request */
+	u64 custom_ns;	/* the slice that it asked for itself, 0: none */
 	u32 weight;	/* 1024: nice 0 in a class of weight 100 */
 	u32 generation; /* of the knobs that these copies came from */
 	s32 joined;	/* the CPU in whose queue it competes, -1: none */
 	s32 left;	/* the CPU whose queue it left last, -1: none */
+	u32 ghost_w;	/* the weight of its ghost there, 0: none */
+	u32 ghost_epoch;
 	u16 class;
 	u8 tier;      /* that it competes in; may lag behind its class until refreshed */
 	u8 unsettled; /* the daemon was asked about it and has not answered yet */
 	u8 rescued;   /* it was moved forward by the starvation bound */
+	u8 fresh;     /* new: its first request is half as long (eevdf: PLACE_DEADLINE_INITIAL) */
 };
 
 struct {
@@ -149,9 +154,17 @@ static u32 task_wanted_weight(struct task_struct *p, const struct task_ctx *task
 	return weight > TASK_MAX_WEIGHT ? TASK_MAX_WEIGHT : weight;
 }
 
-static __always_inline bool task_stale(const struct task_ctx *taskc)
+/* The slice that the task asked for with sched_setattr(), 0: none. */
+static __always_inline u64 task_custom_ns(const struct task_struct *p)
 {
-	return taskc->generation != generation;
+	if (!bpf_core_field_exists(p->se.custom_slice) || !p->se.custom_slice)
+		return 0;
+	return p->se.slice;
+}
+
+static __always_inline bool task_stale(const struct task_struct *p, const struct task_ctx *taskc)
+{
+	return taskc->generation != generation || taskc->custom_ns != task_custom_ns(p);
 }
 
 /*
@@ -162,19 +175,25 @@ static __always_inline bool task_stale(const struct task_ctx *taskc)
 static void task_refresh(struct task_struct *p, struct task_ctx *taskc)
 {
 	struct rota_class *class = task_class(taskc);
-	u64 slice_ns = class->slice_ns ?: knobs.slice_ns;
+	u64 custom_ns = task_custom_ns(p);
+	u64 slice_ns = custom_ns ?: class->slice_ns ?: knobs.slice_ns;
 	u32 tier = class->tier < ROTA_NONE ? class->tier : ROTA_FAIR;
 	u32 weight = task_wanted_weight(p, taskc);
 
 	taskc->generation = READ_ONCE(generation);
+	taskc->custom_ns = custom_ns;
 	taskc->slice_ns = slice_ns;
 	taskc->request_vt = eevdf_vt(slice_ns, weight);
 	taskc->limit_vt = eevdf_vt(slice_ns + TASK_TICK_NS, weight);
-	if (tier != taskc->tier)
+	if (tier != taskc->tier) {
 		taskc->vt = 0;
-	else if (tier != ROTA_PRIORITY && weight != taskc->weight)
+		taskc->rest_vt = 0;
+		taskc->ghost_w = 0;
+	} else if (tier != ROTA_PRIORITY && weight != taskc->weight) {
 		taskc->vt = eevdf_clamp(eevdf_rescale(taskc->vt, taskc->weight, weight),
 					taskc->limit_vt);
+		taskc->rest_vt = eevdf_rescale(taskc->rest_vt, taskc->weight, weight);
+	}
 	taskc->tier = tier;
 	taskc->weight = weight;
 }

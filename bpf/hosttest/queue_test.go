@@ -32,6 +32,9 @@ func (p *replay) check(t testing.TB) {
 	t.Helper()
 	seen := p.seen()
 	near(t, "V", seen, p.now(), 1)
+	if seen.Cmp(p.now()) > 0 {
+		t.Errorf("V %s is rounded up to %s: a task that is ahead would be eligible", p.now().FloatString(3), seen.RatString())
+	}
 	near(t, "sum of weights", weight(p.at.sumW), p.weight(), 1)
 	zero := unwrap(p.at.zero, p.now())
 	near(t, "sum of w * (v - zero)", whole(big.NewInt(p.at.sumV)), whole(p.product(zero)), 1)

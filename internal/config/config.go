@@ -50,8 +50,37 @@ const ReservedClass = "rota"
 type Config struct {
 	Slice           time.Duration // default request, MinSlice..MaxSlice
 	StarvationBound time.Duration // MinStarvationBound..MaxStarvationBound
-	Classes         []Class       // Classes[0] is DefaultClass; at most MaxClasses
-	Rules           []Rule        // in the file's order; the first match wins
+	Fair            Fair
+	Classes         []Class // Classes[0] is DefaultClass; at most MaxClasses
+	Rules           []Rule  // in the file's order; the first match wins
+}
+
+// Fair are the switches of the fair tier: what EEVDF leaves open.
+type Fair struct {
+	// RunToParity: a task that is eligible keeps the CPU for its slice when
+	// another of no greater weight wakes.
+	RunToParity bool
+	// PreemptShort: but not against a task with a shorter slice.
+	PreemptShort bool
+	// EligibilityCheck: a task that has become ineligible gives way at once.
+	EligibilityCheck bool
+}
+
+// A preset is a value for all switches and the slice, under one name.
+type preset struct {
+	name  string
+	slice time.Duration
+	fair  Fair
+}
+
+// presets are for wake-ups first, for both, and for work done. The second is
+// the default.
+func presets() []preset {
+	return []preset{
+		{"latency", 1400 * time.Microsecond, Fair{PreemptShort: true, EligibilityCheck: true}},
+		{"balanced", DefaultSlice, Fair{RunToParity: true, PreemptShort: true}},
+		{"throughput", 10 * time.Millisecond, Fair{RunToParity: true}},
+	}
 }
 
 // Class is one entry of "classes".
@@ -76,6 +105,7 @@ func Default() *Config {
 	return &Config{
 		Slice:           DefaultSlice,
 		StarvationBound: DefaultStarvationBound,
+		Fair:            presets()[1].fair,
 		Classes:         []Class{{Name: DefaultClass, Tier: TierFair, Weight: DefaultWeight}},
 	}
 }

@@ -23,6 +23,8 @@ func TestParseGood(t *testing.T) {
 scheduler:
   slice: 2ms
   starvationBound: 0.5s
+  fair: {runToParity: false, preemptShort: true}
+  preset: latency
   frequencyFairness: off
 classes:
   - name: default
@@ -46,15 +48,16 @@ rules:
 	want := &Config{
 		Slice:           2 * time.Millisecond,
 		StarvationBound: 500 * time.Millisecond,
+		Fair:            Fair{PreemptShort: true, EligibilityCheck: true},
 		Classes: []Class{
-			{Name: "default", Tier: TierFair, Weight: 200, Line: 7},
-			{Name: "network", Tier: TierPriority, Weight: 100, Slice: time.Millisecond, Cap: 900, Line: 9},
-			{Name: "ui", Tier: TierPriority, Weight: 100, Cap: 950, Line: 10},
-			{Name: "batch-2", Tier: TierBackground, Weight: 1, Line: 13},
+			{Name: "default", Tier: TierFair, Weight: 200, Line: 9},
+			{Name: "network", Tier: TierPriority, Weight: 100, Slice: time.Millisecond, Cap: 900, Line: 11},
+			{Name: "ui", Tier: TierPriority, Weight: 100, Cap: 950, Line: 12},
+			{Name: "batch-2", Tier: TierBackground, Weight: 1, Line: 15},
 		},
 		Rules: []Rule{
-			{Cgroup: "kubepods.slice/**/upf-*", Class: "network", Line: 17},
-			{Comm: "RenderThread", Exe: "/system/*", User: "1000", Class: "ui", Line: 19},
+			{Cgroup: "kubepods.slice/**/upf-*", Class: "network", Line: 19},
+			{Comm: "RenderThread", Exe: "/system/*", User: "1000", Class: "ui", Line: 21},
 		},
 	}
 	got, err := Parse("rota.yaml", []byte(text), anyPattern)
@@ -84,7 +87,7 @@ func TestParseFaults(t *testing.T) {
 		{"unknown key", "scheduler:\n  slise: 1ms\n", `f:2: scheduler: unknown key "slise": did you mean slice?`},
 		{"unknown section", "rule: []\n", `f:1: unknown key "rule": did you mean rules?`},
 		{"case of a key", "scheduler: {starvationbound: 1s}", `f:1: scheduler: unknown key "starvationbound": did you mean starvationBound?`},
-		{"far from any key", "scheduler: {zzzz: 1}", `f:1: scheduler: unknown key "zzzz": known are slice, starvationBound, frequencyFairness`},
+		{"far from any key", "scheduler: {zzzz: 1}", `f:1: scheduler: unknown key "zzzz": known are preset, slice, starvationBound, fair, frequencyFairness`},
 		{"no unit", "scheduler: {slice: 2800}", `f:1: scheduler: slice "2800" is not a duration: write a number with its unit us, ms or s, as 100us`},
 		{"wrong unit", "scheduler: {slice: 1min}", `f:1: scheduler: slice "1min" is not a duration: write a number with its unit us, ms or s, as 100us`},
 		{"sign", "scheduler: {slice: -1ms}", `f:1: scheduler: slice "-1ms" is not a duration: write a number with its unit us, ms or s, as 100us`},
@@ -93,14 +96,16 @@ func TestParseFaults(t *testing.T) {
 		{"bound too long", "scheduler: {starvationBound: 11s}", `f:1: scheduler: starvationBound "11s" is out of range: must be 50ms..10s`},
 		{"no value", "scheduler: {slice: }", `f:1: scheduler: slice: has no value: give it a value or remove it`},
 		{"keys for a value", "scheduler: {slice: {a: 1}}", `f:1: scheduler: slice: must be a value, not keys: write one value`},
-		{"a value for keys", "scheduler: 5", `f:1: scheduler: must have keys, not "5": write keys: slice, starvationBound, frequencyFairness`},
+		{"a value for keys", "scheduler: 5", `f:1: scheduler: must have keys, not "5": write keys: preset, slice, starvationBound, fair, frequencyFairness`},
 		{"keys for a list", "classes: {name: a}", `f:1: classes: must be a list, not keys: begin each entry with -`},
 		{"a list for the file", "- a\n", `f:1: must have keys, not a list: write keys: scheduler, classes, rules`},
 		{"key twice", "scheduler:\n  slice: 1ms\n  slice: 2ms\n", `f:3: scheduler: key "slice" is already given in line 2: keep one`},
 		{"section twice", "classes: []\nclasses: []\n", `f:2: key "classes" is already given in line 1: keep one`},
 		{"key is a list", "[a]: 1\n", `f:1: a key must be a word, not a list: write a word`},
 
-		{"later section", "scheduler: {fair: {runToParity: true}}", `f:1: scheduler: fair is not yet supported: remove it`},
+		{"fair switch", "scheduler: {fair: {runToParity: yes}}", `f:1: scheduler: fair: runToParity "yes" is not a switch: write true or false`},
+		{"fair key", "scheduler: {fair: {runtoparity: true}}", `f:1: scheduler: fair: unknown key "runtoparity": did you mean runToParity?`},
+		{"preset", "scheduler: {preset: latncy}", `f:1: scheduler: preset "latncy" is unknown: did you mean latency?`},
 		{"later value", "scheduler: {frequencyFairness: on}", `f:1: scheduler: frequencyFairness "on" is not yet supported: write off or remove it`},
 		{"later inherit", "classes: [{name: a, tier: priority, inherit: true}]", `f:1: class "a": inherit "true" is not yet supported: write false or remove it`},
 		{"later cpus", "classes: [{name: a, cpus: {dedicated: 1}}]", `f:1: class "a": cpus is not yet supported: remove it`},

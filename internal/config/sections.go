@@ -26,12 +26,52 @@ func (r *reader) root(n *yaml.Node, c *Config) {
 
 func (r *reader) scheduler(n *yaml.Node, c *Config) {
 	const object = "scheduler"
+	// First, whatever its place: the other keys say where it does not hold.
+	if preset := child(n, "preset"); preset != nil {
+		r.preset(preset, c)
+	}
 	r.mapping(n, object, []field{
+		{"preset", func(*yaml.Node) {}},
 		{"slice", value(r, object, "slice", parseSlice, &c.Slice)},
 		{"starvationBound", value(r, object, "starvationBound", parseBound, &c.StarvationBound)},
-		{"fair", nil},
+		{"fair", func(n *yaml.Node) { r.fair(n, &c.Fair) }},
 		{"frequencyFairness", r.only(object, "frequencyFairness", "off")},
 	})
+}
+
+func (r *reader) preset(n *yaml.Node, c *Config) {
+	var chosen preset
+	value(r, "scheduler", "preset", parsePreset, &chosen)(n)
+	if chosen.name != "" {
+		c.Slice, c.Fair = chosen.slice, chosen.fair
+	}
+}
+
+func (r *reader) fair(n *yaml.Node, fair *Fair) {
+	const object = "scheduler: fair"
+	r.mapping(n, object, []field{
+		{"runToParity", value(r, object, "runToParity", parseSwitch, &fair.RunToParity)},
+		{"preemptShort", value(r, object, "preemptShort", parseSwitch, &fair.PreemptShort)},
+		{"eligibilityCheck", value(r, object, "eligibilityCheck", parseSwitch, &fair.EligibilityCheck)},
+	})
+}
+
+func parsePreset(s string) (preset, error) {
+	var names []string
+	for _, p := range presets() {
+		if p.name == s {
+			return p, nil
+		}
+		names = append(names, p.name)
+	}
+	return preset{}, &valueError{"is unknown", meant(s, names)}
+}
+
+func parseSwitch(s string) (bool, error) {
+	if s != "true" && s != "false" {
+		return false, &valueError{"is not a switch", "write true or false"}
+	}
+	return s == "true", nil
 }
 
 func parseSlice(s string) (time.Duration, error) { return parseDuration(s, MinSlice, MaxSlice) }

@@ -133,6 +133,7 @@ func (p *plan) params() sched.Params {
 	out := sched.Params{
 		Slice:           p.config.Slice,
 		StarvationBound: p.config.StarvationBound,
+		Fair:            sched.FairSwitches(p.config.Fair),
 		Watch:           len(p.config.Rules) > 0,
 	}
 	for _, s := range p.slots {

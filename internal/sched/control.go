@@ -46,6 +46,15 @@ func (p Params) knobs() rotaKnobs {
 	for _, class := range p.Classes {
 		knobs.Tiers |= 1 << class.Tier
 	}
+	for flag, on := range map[uint32]bool{
+		fairRunToParity:      p.Fair.RunToParity,
+		fairPreemptShort:     p.Fair.PreemptShort,
+		fairEligibilityCheck: p.Fair.EligibilityCheck,
+	} {
+		if on {
+			knobs.Fair |= flag
+		}
+	}
 	return knobs
 }
 

@@ -13,6 +13,13 @@ const (
 
 const eventExit = 7
 
+// The switches of rotaKnobs.Fair.
+const (
+	fairRunToParity      = 1
+	fairPreemptShort     = 2
+	fairEligibilityCheck = 4
+)
+
 type rotaTopology struct {
 	NrCpus uint32
 	NrLlcs uint32
@@ -24,7 +31,7 @@ type rotaKnobs struct {
 	NrClasses    uint32
 	Watch        uint32
 	Tiers        uint32
-	Pad          uint32
+	Fair         uint32
 }
 
 type rotaClass struct {

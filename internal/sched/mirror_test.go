@@ -179,6 +179,9 @@ func TestMirrorConstants(t *testing.T) {
 		{"rota.h", "ROTA_EVENT_FORK", uint64(EventFork)},
 		{"rota.h", "ROTA_EVENT_LOST", uint64(EventLost)},
 		{"rota.h", "ROTA_EVENT_EXIT", eventExit},
+		{"rota.h", "ROTA_RUN_TO_PARITY", fairRunToParity},
+		{"rota.h", "ROTA_PREEMPT_SHORT", fairPreemptShort},
+		{"rota.h", "ROTA_ELIGIBILITY_CHECK", fairEligibilityCheck},
 		{"priority.bpf.h", "PRIORITY_WINDOW_NS", uint64(window / time.Nanosecond)},
 	}
 	for _, test := range tests {

@@ -44,9 +44,12 @@ func kfuncs(spec *ebpf.CollectionSpec) map[string]bool {
 var optionalKfuncs = map[string]bool{
 	"scx_bpf_dispatch": true, "scx_bpf_dispatch_vtime": true,
 	"scx_bpf_consume": true, "scx_bpf_dispatch_from_dsq": true,
+	"scx_bpf_dispatch_vtime_from_dsq": true, "scx_bpf_dispatch_from_dsq_set_vtime": true,
 	"scx_bpf_dsq_insert": true, "scx_bpf_dsq_insert_vtime": true,
 	"scx_bpf_dsq_move_to_local": true, "scx_bpf_dsq_move": true,
-	"scx_bpf_now": true, "scx_bpf_task_set_slice": true, "scx_bpf_task_cgroup": true,
+	"scx_bpf_dsq_move_vtime": true, "scx_bpf_dsq_move_set_vtime": true,
+	"scx_bpf_now": true, "scx_bpf_locked_rq": true, "scx_bpf_task_set_slice": true,
+	"scx_bpf_task_cgroup": true,
 }
 
 // kernelFunc finds the function of exactly this name in the kernel's BTF.

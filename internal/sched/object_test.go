@@ -54,10 +54,12 @@ func TestOptionalKfuncsAreWeak(t *testing.T) {
 // successors are the later names of functions that were renamed. The object
 // asks for those, and calls the earlier ones where they do not exist.
 var successors = map[string]string{
-	"scx_bpf_dispatch":          "scx_bpf_dsq_insert",
-	"scx_bpf_dispatch_vtime":    "scx_bpf_dsq_insert_vtime",
-	"scx_bpf_consume":           "scx_bpf_dsq_move_to_local",
-	"scx_bpf_dispatch_from_dsq": "scx_bpf_dsq_move",
+	"scx_bpf_dispatch":                    "scx_bpf_dsq_insert",
+	"scx_bpf_dispatch_vtime":              "scx_bpf_dsq_insert_vtime",
+	"scx_bpf_consume":                     "scx_bpf_dsq_move_to_local",
+	"scx_bpf_dispatch_from_dsq":           "scx_bpf_dsq_move",
+	"scx_bpf_dispatch_vtime_from_dsq":     "scx_bpf_dsq_move_vtime",
+	"scx_bpf_dispatch_from_dsq_set_vtime": "scx_bpf_dsq_move_set_vtime",
 }
 
 // function is a kernel function with these parameters.

@@ -51,10 +51,18 @@ type Class struct {
 type Params struct {
 	Slice           time.Duration // default request, 100us..100ms
 	StarvationBound time.Duration // 50ms..10s
-	Classes         []Class       // at least one; at most MaxClasses
+	Fair            FairSwitches
+	Classes         []Class // at least one; at most MaxClasses
 	// Watch asks for events about tasks. Without rules that look at tasks
 	// there is nothing to classify, and fork storms cost nothing.
 	Watch bool
+}
+
+// FairSwitches are the choices that EEVDF leaves to the fair tier.
+type FairSwitches struct {
+	RunToParity      bool // who runs and is eligible keeps the CPU for its slice
+	PreemptShort     bool // but not against a shorter slice
+	EligibilityCheck bool // who has become ineligible gives way at once
 }
 
 // TaskID names one live task: a PID together with its start time, so that a

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * timer: turns that end between two ticks.
+ *
+ * Problem: the kernel looks for the end of a slice at its timer tick only, so
+ * that a slice of 700 us becomes a turn of 4 ms.
+ *
+ * How: one timer per CPU. It is started when a turn begins that ends before
+ * the next tick while somebody waits, or when somebody begins to wait, unless
+ * it already fires early enough. When it fires too early, because turns were
+ * given up in between, it is started again: it costs something once per slice
+ * and not once per switch. It preempts what runs, and the pick decides.
+ *
+ * Limits: as exact as the kernel's timers; slices of 10 ms, the longest tick
+ * there is, or more are left to the tick.
+ */
+
+#define TIMER_LONGEST_NS 10000000 /* the longest tick there is, at 100 Hz */
+#define TIMER_NEAR_NS 20000	  /* an end so near is now */
+
+struct cpu_timer {
+	struct bpf_timer timer;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, ROTA_MAX_CPUS);
+	__type(key, u32);
+	__type(value, struct cpu_timer);
+} cpu_timers SEC(".maps");
+
+/* Sees to it that the turn of what runs here ends in time. */
+static __always_inline void timer_start(struct cpu_ctx *cpuc, u32 cpu, u64 now_ns)
+{
+	struct cpu_timer *timer;
+	s64 left_ns = cpuc->curr_end_ns - now_ns;
+
+	/* One that is long overdue was lost: start it anew. */
+	if (cpuc->timer_at_ns && !eevdf_before(cpuc->curr_end_ns, cpuc->timer_at_ns) &&
+	    kernel_since(now_ns, cpuc->timer_at_ns) < TIMER_LONGEST_NS)
+		return;
+	timer = bpf_map_lookup_elem(&cpu_timers, &cpu);
+	if (!timer)
+		return;
+	cpuc->timer_at_ns = cpuc->curr_end_ns;
+	bpf_timer_start(&timer->timer, left_ns > 0 ? left_ns : 0, 0);
+}
+
+/* Is the turn of what runs here for the timer to end? */
+static __always_inline bool timer_wanted(const struct cpu_ctx *cpuc)
+{
+	return cpuc->curr_slice_ns < TIMER_LONGEST_NS &&
+	       (cpuc->curr_tier == ROTA_FAIR || cpuc->curr_tier == ROTA_BACKGROUND);
+}
+
+static int timer_fired(void *map, u32 *key, struct cpu_timer *timer)
+{
+	u32 cpu = *key;
+	struct cpu_ctx *cpuc = cpu_find(cpu);
+	u64 now_ns = kernel_now();
+
+	/* Not under the run queue lock: who starts it meanwhile does so once more. */
+	cpuc->timer_at_ns = 0;
+	if (!timer_wanted(cpuc) || !cpu_waiting(cpu_queue(cpuc, cpuc->curr_tier)))
+		return 0;
+	if (eevdf_before(now_ns + TIMER_NEAR_NS, cpuc->curr_end_ns))
+		timer_start(cpuc, cpu, now_ns);
+	else
+		scx_bpf_kick_cpu(cpu, KICK_PREEMPT);
+	return 0;
+}
+
+static s32 timer_create(u32 cpu)
+{
+	struct cpu_timer *timer = bpf_map_lookup_elem(&cpu_timers, &cpu);
+	s32 err;
+
+	if (!timer)
+		return -EINVAL;
+	err = bpf_timer_init(&timer->timer, &cpu_timers, CLOCK_MONOTONIC);
+	return err ?: bpf_timer_set_callback(&timer->timer, timer_fired);
+}
