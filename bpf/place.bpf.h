@@ -214,7 +214,8 @@ static bool place_balance(struct cpu_ctx *cpuc, u32 cpu, u64 now_ns)
 	}
 	if (from < 0)
 		return false;
-	waiting = scx_bpf_dsq_nr_queued(QUEUE_FAIR(from));
+	waiting = scx_bpf_dsq_nr_queued(QUEUE_FAIR(from)) +
+		  READ_ONCE(cpu_find(from)->queues[0].parked);
 	if (!waiting || (most - own) * (waiting + 1) <= most)
 		return false;
 	return place_pull(cpu, ROTA_FAIR, from, now_ns);

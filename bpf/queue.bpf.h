@@ -90,12 +90,22 @@ static __always_inline void queue_charge_ahead(struct cpu_ctx *cpuc, u64 now_ns)
  * it wakes. Ghosts are kept as one sum and released when V has passed their
  * mean: then V does not move.
  */
-static void queue_haunt(struct cpu_queue *queue, struct task_ctx *taskc)
+static void queue_haunt(struct cpu_queue *queue, struct task_ctx *taskc, u64 now_vt)
 {
+	/* Its debt is bounded as its lag is; the sum follows. */
+	queue->tree.sum_wv += (s64)(now_vt - taskc->vt - taskc->left_vt) * (s64)taskc->weight;
+	taskc->left_vt = now_vt - taskc->vt;
 	queue->ghost_w += taskc->weight;
 	queue->ghost_wv += taskc->weight * taskc->left_vt;
 	taskc->ghost_w = taskc->weight;
 	taskc->ghost_epoch = queue->ghost_epoch;
+}
+
+/* Takes a ghost out of the sum of ghosts: its task is back. */
+static void queue_withdraw(struct cpu_queue *queue, struct task_ctx *taskc)
+{
+	queue->ghost_w -= taskc->ghost_w;
+	queue->ghost_wv -= taskc->ghost_w * taskc->left_vt;
 }
 
 static __always_inline bool queue_haunted_by(const struct cpu_queue *queue,
@@ -112,24 +122,25 @@ static bool queue_release(struct cpu_queue *queue, u64 now_vt)
 
 	if (!w || wv > (s64)(now_vt - queue->tree.zero_vt) * (s64)w)
 		return false;
-	queue->tree.sum_w -= w;
-	queue->tree.sum_wv -= wv;
-	queue->ghost_w = 0;
+	/* In this order: others read the difference of the weights. */
+	WRITE_ONCE(queue->ghost_w, 0);
 	queue->ghost_wv = 0;
 	queue->ghost_epoch++;
+	WRITE_ONCE(queue->tree.sum_w, queue->tree.sum_w - w);
+	queue->tree.sum_wv -= wv;
 	return true;
 }
 
 /* The last task leaves: V stays where that was, for whoever comes next. */
 static void queue_reset(struct cpu_queue *queue, u64 vt)
 {
-	queue->tree.zero_vt = vt;
-	queue->tree.sum_w = 0;
-	queue->tree.sum_wv = 0;
 	if (queue->ghost_w)
 		queue->ghost_epoch++;
-	queue->ghost_w = 0;
+	WRITE_ONCE(queue->ghost_w, 0);
 	queue->ghost_wv = 0;
+	queue->tree.zero_vt = vt;
+	WRITE_ONCE(queue->tree.sum_w, 0);
+	queue->tree.sum_wv = 0;
 }
 
 /*
@@ -149,19 +160,21 @@ static __always_inline u64 queue_first_deadline(struct task_ctx *taskc)
 }
 
 /* The lag with which a task joins. A debt on this CPU is paid when V has passed it. */
-static s64 queue_lag(struct cpu_queue *queue, struct task_ctx *taskc, u32 cpu)
+static s64 queue_lag(struct cpu_queue *queue, struct task_ctx *taskc, u32 cpu, u64 now_vt)
 {
 	s64 lag_vt = taskc->vt;
+	u32 w = taskc->ghost_w;
 
 	if (lag_vt >= 0 || taskc->left != cpu)
 		return lag_vt;
 	if (!queue_haunted_by(queue, taskc, cpu))
 		return 0;
-	/* It weighs something else now: its ghost makes room for it. */
-	queue->ghost_w -= taskc->ghost_w;
-	queue->ghost_wv -= taskc->ghost_w * taskc->left_vt;
-	eevdf_leave(&queue->tree, taskc->left_vt, taskc->ghost_w);
-	return lag_vt;
+	queue_withdraw(queue, taskc);
+	eevdf_leave(&queue->tree, taskc->left_vt, w);
+	/* V has passed it, but not yet the mean of all ghosts: it owes nothing any more. */
+	if (eevdf_before(taskc->left_vt, now_vt))
+		return 0;
+	return eevdf_rescale(now_vt - taskc->left_vt, w, taskc->weight);
 }
 
 /* The task competes on this CPU from now on. */
@@ -175,16 +188,18 @@ static void queue_join(struct task_ctx *taskc, struct cpu_ctx *cpuc, u32 cpu, u6
 	if (queue->tree.sum_w) {
 		queue_charge_ahead(cpuc, now_ns);
 		queue_settle(queue);
-		queue_release(queue, eevdf_rebase(&queue->tree));
-		if (queue_haunted_by(queue, taskc, cpu) && taskc->ghost_w == taskc->weight) {
-			queue->ghost_w -= taskc->ghost_w;
-			queue->ghost_wv -= taskc->ghost_w * taskc->left_vt;
+		now_vt = eevdf_rebase(&queue->tree);
+		if (queue_release(queue, now_vt))
+			now_vt = eevdf_now(&queue->tree);
+		if (queue_haunted_by(queue, taskc, cpu) && taskc->ghost_w == taskc->weight &&
+		    !eevdf_before(taskc->left_vt, now_vt)) {
+			queue_withdraw(queue, taskc);
 			taskc->ghost_w = 0;
 			taskc->vt = taskc->left_vt;
 			taskc->deadline_vt = queue_first_deadline(taskc);
 			return;
 		}
-		lag_vt = queue_lag(queue, taskc, cpu);
+		lag_vt = queue_lag(queue, taskc, cpu, now_vt);
 	}
 	taskc->ghost_w = 0;
 	if (!queue->tree.sum_w) {
@@ -209,7 +224,7 @@ static void queue_leave(struct task_ctx *taskc, u32 cpu, bool sleeps)
 {
 	struct cpu_ctx *cpuc = cpu_find(taskc->joined);
 	struct cpu_queue *queue = cpu_queue(cpuc, taskc->tier);
-	u64 vt = taskc->vt, w = taskc->weight;
+	u64 vt = taskc->vt, w = taskc->weight, now_vt;
 
 	taskc->rest_vt =
 		!sleeps && eevdf_before(vt, taskc->deadline_vt) ? taskc->deadline_vt - vt : 0;
@@ -221,11 +236,13 @@ static void queue_leave(struct task_ctx *taskc, u32 cpu, bool sleeps)
 		return;
 	}
 	/* From afar V may be one switch old: the lag is off by less than the clamp. */
-	taskc->vt = eevdf_clamp(eevdf_now(&queue->tree) - vt, taskc->limit_vt);
+	now_vt = eevdf_now(&queue->tree);
+	taskc->vt = eevdf_clamp(now_vt - vt, taskc->limit_vt);
 	taskc->left_vt = vt;
-	taskc->left = taskc->joined;
+	/* Who only moves has paid nothing by sleeping. */
+	taskc->left = sleeps ? taskc->joined : -1;
 	if (taskc->joined == cpu && sleeps && (s64)taskc->vt < 0) {
-		queue_haunt(queue, taskc);
+		queue_haunt(queue, taskc, now_vt);
 	} else if (taskc->joined == cpu) {
 		eevdf_leave(&queue->tree, vt, w);
 	} else {
@@ -422,6 +439,7 @@ static bool queue_preempts(const struct task_ctx *taskc, struct cpu_ctx *cpuc, u
 static __always_inline bool queue_gives_way(const struct cpu_ctx *cpuc, u32 tier)
 {
 	return (knobs.fair & ROTA_ELIGIBILITY_CHECK) && cpuc->curr_tier == tier &&
+	       !cpuc->curr_rescued &&
 	       eevdf_before(eevdf_now(&cpuc->queues[tier == ROTA_BACKGROUND].tree) + QUEUE_TIE_VT,
 			    cpuc->curr_vt);
 }
@@ -430,6 +448,16 @@ static __always_inline bool queue_gives_way(const struct cpu_ctx *cpuc, u32 tier
 static __always_inline u64 queue_span(const struct task_ctx *taskc)
 {
 	return taskc->deadline_vt - taskc->vt;
+}
+
+/* Tells the CPUs of the domain that somebody waits in it. */
+static __always_inline void queue_note_waiting(struct cpu_ctx *cpuc, u32 tier, u64 now_ns)
+{
+	struct llc_ctx *llcc = llc_find(cpuc->llc);
+
+	if (cpu_waiting(cpu_queue(cpuc, tier)) &&
+	    kernel_since(now_ns, READ_ONCE(llcc->waiting_ns)) > QUEUE_NOTE_NS)
+		WRITE_ONCE(llcc->waiting_ns, now_ns);
 }
 
 static void queue_insert(struct task_struct *p, struct task_ctx *taskc, struct cpu_ctx *cpuc,
@@ -449,8 +477,7 @@ static void queue_insert(struct task_struct *p, struct task_ctx *taskc, struct c
 	/* It may be due before the head that was taken and has not run yet. */
 	cpuc->took_head = 0;
 	queue->queued++;
-	if (kernel_since(now_ns, READ_ONCE(llc_find(cpuc->llc)->waiting_ns)) > QUEUE_NOTE_NS)
-		WRITE_ONCE(llc_find(cpuc->llc)->waiting_ns, now_ns);
+	queue_note_waiting(cpuc, taskc->tier, now_ns);
 	kernel_insert_vtime(p, queue_id(taskc->tier, cpu), taskc->slice_ns, taskc->deadline_vt,
 			    enq_flags);
 }
@@ -460,6 +487,7 @@ static void queue_enqueue(struct task_struct *p, struct task_ctx *taskc, struct 
 			  u32 cpu, u64 enq_flags, u64 now_ns)
 {
 	struct cpu_queue *queue = cpu_queue(cpuc, taskc->tier);
+	bool wakes = enq_flags & ENQ_WAKEUP, preempts;
 
 	if (taskc->joined >= 0 && taskc->joined != cpu)
 		queue_leave(taskc, cpu, false);
@@ -468,7 +496,10 @@ static void queue_enqueue(struct task_struct *p, struct task_ctx *taskc, struct 
 	else
 		queue_charge_ahead(cpuc, now_ns);
 
-	if ((enq_flags & ENQ_WAKEUP) && queue_preempts(taskc, cpuc, cpu)) {
+	preempts = wakes && queue_preempts(taskc, cpuc, cpu);
+	if (preempts && !cpuc->local_taken) {
+		/* Claimed: whoever wakes next waits in the queue. */
+		cpuc->local_taken = 1;
 		stats_preemption(cpuc->curr_class, taskc->class, cpu);
 		kernel_insert(p, DSQ_LOCAL, taskc->slice_ns, enq_flags | ENQ_PREEMPT);
 		return;
@@ -477,14 +508,15 @@ static void queue_enqueue(struct task_struct *p, struct task_ctx *taskc, struct 
 	 * A task that may run nowhere else cannot be pulled: when nothing else
 	 * waits it may take the direct way, which needs no dispatch.
 	 */
-	if ((enq_flags & ENQ_WAKEUP) && p->nr_cpus_allowed == 1 && !cpuc->local_taken &&
-	    !cpu_waiting(queue) && taskc->tier == ROTA_FAIR) {
+	if (wakes && p->nr_cpus_allowed == 1 && !cpuc->local_taken && !cpu_waiting(queue) &&
+	    taskc->tier == ROTA_FAIR) {
 		cpuc->local_taken = 1;
 		kernel_insert(p, DSQ_LOCAL, taskc->slice_ns, enq_flags);
-		return;
+	} else {
+		queue_insert(p, taskc, cpuc, cpu, enq_flags, now_ns);
 	}
-	queue_insert(p, taskc, cpuc, cpu, enq_flags, now_ns);
-	if (queue_gives_way(cpuc, taskc->tier))
+	/* Second in line, after one that went to the local queue, or out of turn. */
+	if (preempts || queue_gives_way(cpuc, taskc->tier))
 		scx_bpf_kick_cpu(cpu, KICK_PREEMPT);
 	else if (timer_wanted(cpuc))
 		timer_start(cpuc, cpu, now_ns);
@@ -529,7 +561,8 @@ static bool queue_pick(struct cpu_queue *queue, u32 tier, u32 cpu, struct task_c
 {
 	u64 now_vt = eevdf_now(&queue->tree), head_vt;
 
-	queue_release(queue, now_vt);
+	if (queue_release(queue, now_vt))
+		now_vt = eevdf_now(&queue->tree);
 	if (queue->parked && !eevdf_before(now_vt, queue->parked_vt))
 		queue_unpark(queue, tier, cpu, now_vt);
 	if (prevc && !eevdf_before(now_vt, prevc->vt) &&
@@ -540,7 +573,9 @@ static bool queue_pick(struct cpu_queue *queue, u32 tier, u32 cpu, struct task_c
 		if (prevc && !eevdf_before(now_vt, prevc->vt) &&
 		    !eevdf_before(head_vt, prevc->deadline_vt))
 			return false;
-		return queue_take(queue, queue_id(tier, cpu));
+		if (queue_take(queue, queue_id(tier, cpu)))
+			return true;
+		/* Another CPU was quicker. */
 	}
 	queue_check_empty(queue, tier, cpu);
 	if (prevc || !queue->parked)

@@ -29,6 +29,9 @@ static bool rescue_from(u64 dsq, u32 cpu, u64 now_ns)
 
 		if (!taskc || kernel_since(now_ns, taskc->ready_at_ns) < knobs.starvation_ns / 2)
 			continue;
+		/* The priority queue is the domain's: who waits there need not be allowed here. */
+		if (!bpf_cpumask_test_cpu(cpu, p->cpus_ptr))
+			continue;
 		if (!kernel_move(&it, p, DSQ_LOCAL, 0))
 			continue;
 		taskc->rescued = 1;

@@ -142,6 +142,8 @@ static void note_running(struct task_struct *p, struct task_ctx *taskc, struct c
 static void keep(struct task_struct *prev, struct task_ctx *prevc, struct cpu_ctx *cpuc, u64 now_ns)
 {
 	cpuc->curr_rescued = 0;
+	cpuc->local_taken = 0;
+	queue_note_waiting(cpuc, prevc->tier, now_ns);
 	kernel_set_slice(prev, prevc->slice_ns);
 	note_running(prev, prevc, cpuc, now_ns);
 }
@@ -175,8 +177,12 @@ void ROTA_OP(dispatch, s32 cpu, struct task_struct *prev)
 	struct task_ctx *prevc = charge_prev(prev, cpuc, cpu);
 	u64 now_ns = kernel_now_locked();
 
-	if (!prevc)
+	if (prevc) {
+		cpuc->curr_at_ns = now_ns;
+		cpuc->curr_vt = prevc->vt;
+	} else {
 		prev = NULL;
+	}
 	if (rescue(cpuc, cpu, now_ns) || priority_dispatch(cpuc, cpu, prev, prevc, now_ns))
 		return;
 	if (prev && prevc->tier == ROTA_PRIORITY && priority_may_go_on(prevc, cpuc, cpu, now_ns)) {
@@ -223,7 +229,9 @@ static void compete_here(struct task_struct *p, struct task_ctx *taskc, struct c
 	}
 	if (cpuc->took_head) {
 		cpuc->took_head = 0;
-		cpu_queue(cpuc, taskc->tier)->floor_vt = taskc->deadline_vt;
+		/* Not one that went to the local queue directly meanwhile. */
+		if (taskc->tier != ROTA_PRIORITY && p->scx.dsq_vtime == taskc->deadline_vt)
+			cpu_queue(cpuc, taskc->tier)->floor_vt = taskc->deadline_vt;
 	}
 	cpuc->local_taken = 0;
 }
@@ -283,7 +291,7 @@ bool ROTA_OP(yield, struct task_struct *from, struct task_struct *to)
 {
 	struct task_ctx *taskc = task_find(from);
 
-	if (taskc)
+	if (taskc && eevdf_before(taskc->deadline_vt, taskc->vt + 2 * taskc->request_vt))
 		taskc->deadline_vt += taskc->request_vt;
 	kernel_set_slice(from, 0);
 	return false;
@@ -311,6 +319,7 @@ s32 ROTA_OP(init_task, struct task_struct *p, struct scx_init_task_args *args)
 	taskc->class = parentc ? parentc->class : 0;
 	taskc->unsettled = parentc ? parentc->unsettled : 0;
 	taskc->joined = taskc->left = -1;
+	taskc->fresh = args->fork;
 	taskc->tier = ROTA_FAIR;
 	task_outdate(taskc);
 	class_count(taskc->class, 1);
@@ -336,7 +345,6 @@ void ROTA_OP(enable, struct task_struct *p)
 		return;
 	taskc->exec_ns = p->se.sum_exec_runtime;
 	taskc->ready_at_ns = 0;
-	taskc->fresh = 1;
 	task_outdate(taskc);
 	if (taskc->unsettled)
 		event_ask(ROTA_EVENT_FORK, p);
