@@ -30,7 +30,7 @@ endif
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .PHONY: help setup build demo test check format formatted lint generated unit vm arm64 \
-	kernels deb generate clean FORCE
+	cost kernels deb generate clean FORCE
 
 help: ## print this help
 	@echo 'usage: make TARGET'
@@ -97,6 +97,9 @@ vm: build ## run the tests in virtual machines
 
 arm64: $(OBJECT) ## build rota for arm64
 	GOARCH=arm64 $(GOBUILD) -o bin/rota-arm64 ./cmd/rota
+
+cost: build ## count the instructions of a turn anew, into docs/cost.json
+	bin/rota-lab run cost --row kernel,rota --json docs/cost.json
 
 kernels: bin/rota-lab ## fetch the kernels that the lab boots (MIRROR=URI: from this Debian archive)
 	bin/rota-lab kernels fetch $(if $(MIRROR),--mirror $(MIRROR))

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * barrier THREADS ROUNDS - all threads meet at a barrier ROUNDS times.
+ * barrier THREADS ROUNDS [NICE] - all threads meet at a barrier ROUNDS times.
  *
+ * With NICE, every second thread has that nice value.
  * Prints the time of the rounds alone, without the creation of the threads:
  * "barrier_s 0.135". A scheduler that loses or delays one wake-up delays all.
  */
@@ -9,13 +10,16 @@
 
 #include <limits.h>
 #include <pthread.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
 
 static pthread_barrier_t meet;
-static long rounds;
+static long rounds, nice_value;
 
 static void *take_part(void *arg)
 {
-	(void)arg;
+	if (arg && setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), (int)nice_value))
+		die("setpriority");
 	for (long i = 0; i <= rounds; i++)
 		pthread_barrier_wait(&meet);
 	return NULL;
@@ -28,12 +32,13 @@ int main(int argc, char **argv)
 	uint64_t start;
 	long threads;
 
-	if (argc != 3) {
-		fprintf(stderr, "usage: barrier THREADS ROUNDS\n");
+	if (argc != 3 && argc != 4) {
+		fprintf(stderr, "usage: barrier THREADS ROUNDS [NICE]\n");
 		return 2;
 	}
 	threads = number(argv[1], 1, 4096);
 	rounds = number(argv[2], 1, 100000);
+	nice_value = argc > 3 ? number(argv[3], 0, 19) : 0;
 	ids = calloc((size_t)threads, sizeof(*ids));
 	if (!ids)
 		die("calloc");
@@ -41,7 +46,7 @@ int main(int argc, char **argv)
 	pthread_attr_setstacksize(&attr, PTHREAD_STACK_MIN + 16384);
 	pthread_barrier_init(&meet, NULL, (unsigned)threads + 1);
 	for (long i = 0; i < threads; i++)
-		if (pthread_create(&ids[i], &attr, take_part, NULL))
+		if (pthread_create(&ids[i], &attr, take_part, nice_value && i % 2 ? &meet : NULL))
 			die("pthread_create");
 	pthread_barrier_wait(&meet); /* everybody has started */
 	start = clock_ns(CLOCK_MONOTONIC);

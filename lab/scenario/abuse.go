@@ -163,14 +163,19 @@ func measureBarrier(g *guest.Guest) error {
 	if err != nil {
 		return err
 	}
-	pairs, err := output.Pairs(out.Stdout)
+	seconds, err := barrierSeconds(out.Stdout)
+	return emit(g, "barrier_s", seconds, err)
+}
+
+// barrierSeconds reads what the load barrier prints.
+func barrierSeconds(text string) (float64, error) {
+	pairs, err := output.Pairs(text)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	seconds, ok := pairs["barrier_s"]
 	if !ok {
-		return fmt.Errorf("barrier: no barrier_s in %q", out.Stdout)
+		return 0, fmt.Errorf("barrier: no barrier_s in %q", text)
 	}
-	g.Metric("barrier_s", seconds)
-	return nil
+	return seconds, nil
 }

@@ -57,7 +57,7 @@ const (
 
 // All returns every scenario, in the order in which they are listed.
 func All() []Scenario {
-	return []Scenario{wake(), ping(), throughput(), shares(), abuse(), faults()}
+	return []Scenario{wake(), ping(), throughput(), cost(), shares(), abuse(), faults()}
 }
 
 // Find returns the scenario with this name.

@@ -1,0 +1,88 @@
+package scenario
+
+import (
+	"fmt"
+	"strconv"
+	"time"
+
+	"rota/lab/guest"
+	"rota/lab/scenario/output"
+)
+
+// costCrowds are the numbers of tasks that become ready together, and of which
+// each is then picked in turn.
+func costCrowds() []int { return []int{2, 8, 32, 128, 512} }
+
+// costTurns are the turns of one figure, whatever the crowd.
+const costTurns = 20480
+
+// cost counts what a turn takes. One instruction takes one nanosecond, and all
+// happens on one CPU, so the figures are instructions, exact, and the same on
+// every machine: docs/cost.json keeps them.
+func cost() Scenario {
+	return Scenario{
+		Name:     "cost",
+		Title:    "Cost of a turn",
+		Question: "How many instructions does it take to wake a task, to switch, and to pick one of many?",
+		Rows:     rowsWithoutFifo(throughputConfig),
+		Metrics:  costMetrics(),
+		Tools:    []string{"perf"},
+		Loads:    []string{"barrier"},
+		Limit:    60 * time.Second,
+		Run:      runCost,
+	}
+}
+
+func costMetrics() []Metric {
+	const alike, mixed = "a turn of one in a crowd of nice 0, meeting on one CPU", "a turn of one in a crowd of nice 0 and 5, meeting on one CPU"
+	metrics := []Metric{{Name: "wake_switch_ns", Group: "perf bench sched pipe, one CPU",
+		Label: "a wake-up and a switch, instructions", Better: -1}}
+	for _, group := range []struct{ name, title string }{{"alike", alike}, {"mixed", mixed}} {
+		for _, n := range costCrowds() {
+			metrics = append(metrics, Metric{Name: fmt.Sprintf("turn_%s_%d_ns", group.name, n), Group: group.title,
+				Label: fmt.Sprintf("%d tasks, instructions", n), Better: -1})
+		}
+		// From 2 to 512 tasks log n grows by a factor of 9.
+		metrics = append(metrics, Metric{Name: "turn_" + group.name + "_growth_ratio", Group: group.title,
+			Label: "512 tasks over 2", Better: -1, Bounds: []Bound{{Row: rowRota, AtMost: 2}}})
+	}
+	return metrics
+}
+
+func runCost(g *guest.Guest) error {
+	text, err1 := measured(g, "1", "perf", "bench", "sched", "pipe", "-l", "20000")
+	us, err2 := output.PerfPipe(text)
+	// An operation is a message there and one back: two wake-ups, two switches.
+	if err := emit(g, "wake_switch_ns", us*1000/2, err1, err2); err != nil {
+		return err
+	}
+	for _, mix := range []struct {
+		name string
+		nice int
+	}{{"alike", 0}, {"mixed", 5}} {
+		turns := map[int]float64{}
+		for _, n := range costCrowds() {
+			ns, err := measureTurn(g, n, mix.nice)
+			if err != nil {
+				return err
+			}
+			g.Metric(fmt.Sprintf("turn_%s_%d_ns", mix.name, n), ns)
+			turns[n] = ns
+		}
+		g.Metric("turn_"+mix.name+"_growth_ratio", turns[512]/turns[2])
+	}
+	return nil
+}
+
+// measureTurn lets n threads meet on one CPU again and again, every second of
+// them nice, and returns the ns of a turn: a thread is woken, waits among the
+// others that were, is picked, and sleeps again.
+func measureTurn(g *guest.Guest, n, nice int) (float64, error) {
+	rounds := costTurns / n
+	out, err := g.Run(guest.Cmd{Path: "barrier", Args: []string{strconv.Itoa(n), strconv.Itoa(rounds), strconv.Itoa(nice)}, CPUs: "1"})
+	if err != nil {
+		return 0, err
+	}
+	seconds, err := barrierSeconds(out.Stdout)
+	return seconds * 1e9 / float64(n*rounds), err
+}
