@@ -5,13 +5,12 @@
  * Problem: rules name cgroups, programs and users, which only user space can
  * match; but asking it must never hold up a task.
  *
- * How: tracepoints for exec, rename and cgroup moves put a small record into
- * a ring buffer. A child starts in its parent's class without any event,
- * unless the daemon has yet to answer for the parent: then it asks about the
- * child too. A full ring sets a flag and the daemon looks at every task.
+ * How: hooks for exec, rename, cgroup moves and changes of user put a small
+ * record into a ring buffer. A child starts in its parent's class without any
+ * event, unless the daemon has yet to answer for the parent: then it asks about
+ * the child too. A full ring sets a flag and the daemon looks at every task.
  *
- * Limits: until the daemon has answered the task runs in the class it had. A
- * change of user without exec is not seen.
+ * Limits: until the daemon has answered the task runs in the class it had.
  */
 
 struct {
@@ -61,5 +60,20 @@ SEC("tp_btf/task_rename")
 int BPF_PROG(rota_on_rename, struct task_struct *p, const char *comm)
 {
 	event_ask(ROTA_EVENT_COMM, p);
+	return 0;
+}
+
+/* There is no tracepoint for it. Afterwards, so that the daemon sees the new user. */
+SEC("fexit/commit_creds")
+int BPF_PROG(rota_on_credentials, struct cred *new)
+{
+	struct task_struct *p = bpf_get_current_task_btf();
+	struct task_ctx *taskc = task_try(p);
+	u32 user = new->euid.val;
+
+	if (!taskc || taskc->user == user)
+		return 0;
+	taskc->user = user;
+	event_ask(ROTA_EVENT_USER, p);
 	return 0;
 }

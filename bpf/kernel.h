@@ -87,6 +87,7 @@ struct task_struct {
 	int pid;
 	int tgid;
 	u64 start_boottime;
+	const struct cred *cred;
 	char comm[16];
 } CORE;
 
@@ -124,6 +125,14 @@ struct scx_exit_info {
 } CORE;
 
 struct linux_binprm;
+
+struct kuid {
+	u32 val;
+};
+
+struct cred {
+	struct kuid euid;
+} CORE;
 
 struct rq {
 	u64 clock;
@@ -259,6 +268,16 @@ bool scx_bpf_task_set_slice(struct task_struct *p, u64 slice) __ksym __weak;
 		     (i) = ___n ? *___n : 0;                                                \
 		     ___n;                                                                  \
 	     });)
+
+/*
+ * For each task that waits in a dispatch queue, in its order; it is the name of
+ * the iterator, for kernel_move(). The kernel allows next() and destroy() also
+ * where new() found no queue.
+ */
+#define kernel_for_waiting(it, p, dsq)                                                            \
+	for (struct bpf_iter_scx_dsq it __attribute__((cleanup(bpf_iter_scx_dsq_destroy))),       \
+	     *___once __attribute__((unused)) = (bpf_iter_scx_dsq_new(&it, (dsq), 0), (void *)0); \
+	     ((p) = bpf_iter_scx_dsq_next(&it));)
 
 static __always_inline void kernel_insert(struct task_struct *p, u64 dsq, u64 slice, u64 flags)
 {

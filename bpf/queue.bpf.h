@@ -274,19 +274,14 @@ static u64 queue_charge(struct task_struct *p, struct task_ctx *taskc, struct cp
 /* The deadline of the first waiting task; false: none waits. */
 static bool queue_head(u64 dsq, u64 *deadline_vt)
 {
-	struct bpf_iter_scx_dsq it;
-	struct task_struct *p = NULL;
-	bool found = false;
+	struct task_struct *p;
 
-	if (!bpf_iter_scx_dsq_new(&it, dsq, 0)) {
-		p = bpf_iter_scx_dsq_next(&it);
-		if (p) {
-			*deadline_vt = p->scx.dsq_vtime;
-			found = true;
-		}
+	kernel_for_waiting(it, p, dsq)
+	{
+		*deadline_vt = p->scx.dsq_vtime;
+		return true;
 	}
-	bpf_iter_scx_dsq_destroy(&it);
-	return found;
+	return false;
 }
 
 /*
@@ -311,14 +306,12 @@ static void queue_check_empty(struct cpu_queue *queue, u32 tier, u32 cpu)
 /* Makes ready again whom V has reached. */
 static void queue_unpark(struct cpu_queue *queue, u32 tier, u32 cpu, u64 now_vt)
 {
-	struct bpf_iter_scx_dsq it;
 	struct task_struct *p;
 	u32 moved = 0;
 	bool more = false;
 
-	if (bpf_iter_scx_dsq_new(&it, queue_parked_id(tier, cpu), 0))
-		goto out;
-	while ((p = bpf_iter_scx_dsq_next(&it))) {
+	kernel_for_waiting(it, p, queue_parked_id(tier, cpu))
+	{
 		struct task_ctx *taskc = task_try(p);
 
 		if (!taskc)
@@ -334,8 +327,6 @@ static void queue_unpark(struct cpu_queue *queue, u32 tier, u32 cpu, u64 now_vt)
 			queue->floor_vt = taskc->deadline_vt;
 		moved++;
 	}
-out:
-	bpf_iter_scx_dsq_destroy(&it);
 	queue->parked = more && queue->parked > moved ? queue->parked - moved : more;
 	queue->mixed = 1;
 }
@@ -346,21 +337,17 @@ out:
  */
 static bool queue_first(struct cpu_queue *queue, u32 tier, u32 cpu, u64 now_vt, u64 *deadline_vt)
 {
-	struct bpf_iter_scx_dsq it;
 	struct task_struct *p;
-	bool found = false;
 
-	if (bpf_iter_scx_dsq_new(&it, queue_id(tier, cpu), 0))
-		goto out;
-	while ((p = bpf_iter_scx_dsq_next(&it))) {
+	kernel_for_waiting(it, p, queue_id(tier, cpu))
+	{
 		struct task_ctx *taskc = task_try(p);
 
 		if (!taskc)
 			continue;
 		if (!eevdf_before(now_vt, taskc->vt)) {
 			*deadline_vt = p->scx.dsq_vtime;
-			found = true;
-			break;
+			return true;
 		}
 		if (!kernel_move_vtime(&it, p, queue_parked_id(tier, cpu), taskc->vt))
 			continue;
@@ -368,9 +355,7 @@ static bool queue_first(struct cpu_queue *queue, u32 tier, u32 cpu, u64 now_vt, 
 			queue->parked_vt = taskc->vt;
 		queue->parked++;
 	}
-out:
-	bpf_iter_scx_dsq_destroy(&it);
-	return found;
+	return false;
 }
 
 /*
@@ -388,30 +373,23 @@ static __always_inline bool queue_protected(const struct task_ctx *taskc,
 /* Would this task, which is eligible, be picked of all who wait? */
 static bool queue_wins(const struct task_ctx *taskc, struct cpu_queue *queue, u32 cpu, u64 now_vt)
 {
-	struct bpf_iter_scx_dsq it;
 	struct task_struct *p;
-	bool wins = true;
 	u32 turns = 0;
 
 	if (!cpu_waiting(queue) || eevdf_before(taskc->deadline_vt, queue->floor_vt))
 		return true;
 	if (!queue->mixed)
 		return false;
-	if (bpf_iter_scx_dsq_new(&it, queue_id(taskc->tier, cpu), 0))
-		goto out;
-	while ((p = bpf_iter_scx_dsq_next(&it))) {
+	kernel_for_waiting(it, p, queue_id(taskc->tier, cpu))
+	{
 		struct task_ctx *other = task_try(p);
 
 		if (eevdf_before(taskc->deadline_vt, p->scx.dsq_vtime))
 			break;
-		if (++turns > QUEUE_LOOKS || (other && !eevdf_before(now_vt, other->vt))) {
-			wins = false;
-			break;
-		}
+		if (++turns > QUEUE_LOOKS || (other && !eevdf_before(now_vt, other->vt)))
+			return false;
 	}
-out:
-	bpf_iter_scx_dsq_destroy(&it);
-	return wins;
+	return true;
 }
 
 /* May a task that wakes take the CPU from the one that runs? */
@@ -436,12 +414,11 @@ static bool queue_preempts(const struct task_ctx *taskc, struct cpu_ctx *cpuc, u
 }
 
 /* Has what runs become ineligible, and is that a reason to look who else is? */
-static __always_inline bool queue_gives_way(const struct cpu_ctx *cpuc, u32 tier)
+static __always_inline bool queue_gives_way(struct cpu_ctx *cpuc, u32 tier)
 {
 	return (knobs.fair & ROTA_ELIGIBILITY_CHECK) && cpuc->curr_tier == tier &&
 	       !cpuc->curr_rescued &&
-	       eevdf_before(eevdf_now(&cpuc->queues[tier == ROTA_BACKGROUND].tree) + QUEUE_TIE_VT,
-			    cpuc->curr_vt);
+	       eevdf_before(eevdf_now(&cpu_queue(cpuc, tier)->tree) + QUEUE_TIE_VT, cpuc->curr_vt);
 }
 
 /* How far its deadline is ahead of a task: a whole request, or what is left of one. */

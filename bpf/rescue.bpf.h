@@ -18,13 +18,10 @@
 /* Moves the first task that has waited too long to this CPU's local queue. */
 static bool rescue_from(u64 dsq, u32 cpu, u64 now_ns)
 {
-	struct bpf_iter_scx_dsq it;
 	struct task_struct *p;
-	bool moved = false;
 
-	if (bpf_iter_scx_dsq_new(&it, dsq, 0))
-		goto out;
-	while ((p = bpf_iter_scx_dsq_next(&it))) {
+	kernel_for_waiting(it, p, dsq)
+	{
 		struct task_ctx *taskc = task_try(p);
 
 		if (!taskc || kernel_since(now_ns, taskc->ready_at_ns) < knobs.starvation_ns / 2)
@@ -35,14 +32,10 @@ static bool rescue_from(u64 dsq, u32 cpu, u64 now_ns)
 		if (!kernel_move(&it, p, DSQ_LOCAL, 0))
 			continue;
 		taskc->rescued = 1;
-		moved = true;
-		break;
-	}
-out:
-	bpf_iter_scx_dsq_destroy(&it);
-	if (moved)
 		cpu_counters(cpu)->rescues++;
-	return moved;
+		return true;
+	}
+	return false;
 }
 
 /*
@@ -51,14 +44,12 @@ out:
  */
 static void rescue_hand_over(u64 dsq, u32 cpu)
 {
-	struct bpf_iter_scx_dsq it;
 	struct task_struct *p;
 
-	if (!bpf_iter_scx_dsq_new(&it, dsq, 0)) {
-		while ((p = bpf_iter_scx_dsq_next(&it)))
-			kernel_move(&it, p, DSQ_LOCAL_ON | cpu, 0);
+	kernel_for_waiting(it, p, dsq)
+	{
+		kernel_move(&it, p, DSQ_LOCAL_ON | cpu, 0);
 	}
-	bpf_iter_scx_dsq_destroy(&it);
 }
 
 static bool rescue_waiting(struct cpu_ctx *cpuc, u32 tier, u32 cpu, u64 now_ns)

@@ -320,6 +320,7 @@ s32 ROTA_OP(init_task, struct task_struct *p, struct scx_init_task_args *args)
 	taskc->unsettled = parentc ? parentc->unsettled : 0;
 	taskc->joined = taskc->left = -1;
 	taskc->fresh = args->fork;
+	taskc->user = p->cred->euid.val;
 	taskc->tier = ROTA_FAIR;
 	task_outdate(taskc);
 	class_count(taskc->class, 1);

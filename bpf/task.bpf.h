@@ -34,6 +34,7 @@ struct task_ctx {
 	s32 left;	/* the CPU whose queue it left last, -1: none */
 	u32 ghost_w;	/* the weight of its ghost there, 0: none */
 	u32 ghost_epoch;
+	u32 user; /* whose rights it has */
 	u16 class;
 	u8 tier;      /* that it competes in; may lag behind its class until refreshed */
 	u8 unsettled; /* the daemon was asked about it and has not answered yet */

@@ -47,17 +47,11 @@ static __always_inline void timer_start(struct cpu_ctx *cpuc, u32 cpu, u64 now_n
 	bpf_timer_start(&timer->timer, left_ns > 0 ? left_ns : 0, 0);
 }
 
-/* Does a task run here whose turn somebody of its tier may wait for? */
-static __always_inline bool timer_concerns(const struct cpu_ctx *cpuc)
-{
-	return cpuc->curr_tid &&
-	       (cpuc->curr_tier == ROTA_FAIR || cpuc->curr_tier == ROTA_BACKGROUND);
-}
-
-/* Is its slice for the timer to end? */
+/* Does a task run here whose slice is for the timer to end when somebody of its tier waits? */
 static __always_inline bool timer_wanted(const struct cpu_ctx *cpuc)
 {
-	return cpuc->curr_slice_ns < TIMER_LONGEST_NS && timer_concerns(cpuc);
+	return cpuc->curr_slice_ns < TIMER_LONGEST_NS && cpuc->curr_tid &&
+	       (cpuc->curr_tier == ROTA_FAIR || cpuc->curr_tier == ROTA_BACKGROUND);
 }
 
 static int timer_fired(void *map, u32 *key, struct cpu_timer *timer)
@@ -68,13 +62,13 @@ static int timer_fired(void *map, u32 *key, struct cpu_timer *timer)
 
 	/* Not under the run queue lock: who starts it meanwhile does so once more. */
 	cpuc->timer_at_ns = 0;
-	if (!timer_concerns(cpuc))
+	if (!timer_wanted(cpuc))
 		return 0;
 	if (!cpu_waiting(cpu_queue(cpuc, cpuc->curr_tier)) && !cpuc->local_taken)
 		return 0;
 	if (!eevdf_before(now_ns + TIMER_NEAR_NS, cpuc->curr_end_ns))
 		scx_bpf_kick_cpu(cpu, KICK_PREEMPT);
-	else if (timer_wanted(cpuc))
+	else
 		timer_start(cpuc, cpu, now_ns);
 	return 0;
 }

@@ -73,12 +73,14 @@ type preset struct {
 	fair  Fair
 }
 
-// presets are for wake-ups first, for both, and for work done. The second is
-// the default.
+// balanced is the preset without a word.
+var balanced = preset{"balanced", DefaultSlice, Fair{RunToParity: true, PreemptShort: true}}
+
+// presets are for wake-ups first, for both, and for work done.
 func presets() []preset {
 	return []preset{
 		{"latency", 1400 * time.Microsecond, Fair{PreemptShort: true, EligibilityCheck: true}},
-		{"balanced", DefaultSlice, Fair{RunToParity: true, PreemptShort: true}},
+		balanced,
 		{"throughput", 10 * time.Millisecond, Fair{RunToParity: true}},
 	}
 }
@@ -103,9 +105,9 @@ type Rule struct {
 // Default is the configuration without a file.
 func Default() *Config {
 	return &Config{
-		Slice:           DefaultSlice,
+		Slice:           balanced.slice,
 		StarvationBound: DefaultStarvationBound,
-		Fair:            presets()[1].fair,
+		Fair:            balanced.fair,
 		Classes:         []Class{{Name: DefaultClass, Tier: TierFair, Weight: DefaultWeight}},
 	}
 }

@@ -187,7 +187,7 @@ func (s *Scheduler) attach() error {
 	}
 	s.reader = reader
 	var hooks []link.Link
-	for _, name := range []string{"rota_on_exec", "rota_on_rename"} {
+	for _, name := range []string{"rota_on_exec", "rota_on_rename", "rota_on_credentials"} {
 		hook, err := link.AttachTracing(link.TracingOptions{Program: s.coll.Programs[name]})
 		if err != nil {
 			return fmt.Errorf("attach %s: %w", name, err)

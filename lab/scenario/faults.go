@@ -14,7 +14,10 @@ const faultsConfig = `classes:
     tier: priority
   - name: later
     tier: background
+  - name: guests
 rules:
+  - match: {user: "4321"}
+    class: guests
   - match: {comm: "urgent-*"}
     class: urgent
   - match: {comm: "later-*"}

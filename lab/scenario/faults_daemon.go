@@ -1,6 +1,7 @@
 package scenario
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -71,16 +72,40 @@ func breakConfig(r *faultRun) error {
 	return r.survived()
 }
 
-// classNames asks the daemon for its classes.
+// classNames asks the daemon for the names of its classes.
 func classNames(g *guest.Guest) ([]string, error) {
+	classes, err := classesOf(g)
+	var names []string
+	for _, class := range classes {
+		names = append(names, class.Name)
+	}
+	return names, err
+}
+
+// classTasks asks the daemon how many tasks a class has.
+func classTasks(g *guest.Guest, name string) (int, error) {
+	classes, err := classesOf(g)
+	for _, class := range classes {
+		if class.Name == name {
+			return class.Tasks, nil
+		}
+	}
+	return 0, cmp.Or(err, fmt.Errorf("rota status --json: no class %q in it", name))
+}
+
+// classStatus is what the daemon says of a class.
+type classStatus struct {
+	Name  string `json:"name"`
+	Tasks int    `json:"tasks"`
+}
+
+func classesOf(g *guest.Guest) ([]classStatus, error) {
 	out, err := g.Rota("status", "--json")
 	if err != nil {
 		return nil, err
 	}
 	var status struct {
-		Classes []struct {
-			Name string `json:"name"`
-		} `json:"classes"`
+		Classes []classStatus `json:"classes"`
 	}
 	if err := json.Unmarshal([]byte(out.Stdout), &status); err != nil {
 		return nil, fmt.Errorf("rota status --json: %w", err)
@@ -88,11 +113,7 @@ func classNames(g *guest.Guest) ([]string, error) {
 	if len(status.Classes) == 0 {
 		return nil, errors.New("rota status --json: no classes in it")
 	}
-	var names []string
-	for _, class := range status.Classes {
-		names = append(names, class.Name)
-	}
-	return names, nil
+	return status.Classes, nil
 }
 
 // provokeError starts rota with the hidden switch that makes its BPF part fail
