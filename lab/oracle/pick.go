@@ -1,0 +1,150 @@
+package oracle
+
+// blind is a decision that named no task: the one that runs next is held
+// against what was best then.
+type blind struct {
+	e    *Event
+	now  uint64
+	best *client
+	at   uint64 // deadline of best then
+}
+
+// pick holds a decision against the model.
+func (r *replay) pick(q *queue, e *Event) {
+	r.report.Picks[pickNames[min(int(e.How), len(pickNames)-1)]]++
+	now := r.checkV(q, e)
+	r.lags(q, e)
+	slot := 2*int(q.cpu) + int(q.tier) - 1
+	if e.TID == 0 && e.How == Dispatch {
+		b := &blind{e: e, now: now, best: r.best(q, nil, e, now)}
+		if b.best != nil {
+			b.at = b.best.deadline
+		}
+		r.blind[slot] = b
+		return
+	}
+	c := r.member(q, e)
+	if c == nil {
+		return
+	}
+	r.tasks[c.tid].pickedOn = int(q.cpu) + 1
+	if e.How == Rescue {
+		return // exempt: it waited too long
+	}
+	r.report.Checked++
+	switch e.How {
+	case Dispatch, Keep:
+		r.judge(q, c, e, now)
+	case Preempt:
+		r.judgePreempt(q, c, e, now)
+	case Direct:
+		for _, o := range q.clients {
+			if o.state == waiting && o != c {
+				r.wrongPick(e, o, false, "it goes first because nobody waits, but task %d does", o.tid)
+				return
+			}
+		}
+	case Last:
+		if best := q.best(now, roundV, nil); best != nil {
+			r.wrongPick(e, best, false, "nobody is eligible, but task %d is, %d units before V %d", best.tid, apart(now, best.at()), now)
+		}
+	}
+}
+
+// judge holds a pick to the rule: the eligible one of least deadline.
+func (r *replay) judge(q *queue, c *client, e *Event, now uint64) {
+	best := r.best(q, c, e, now)
+	if !c.eligible(now, roundV+uint64(c.aheads)) && (e.How == Dispatch || best != nil) {
+		r.wrongPick(e, best, r.foreign(e, q) && best == nil, "it is not eligible: v %d is %d after V %d", c.at(), apart(c.at(), now), now)
+		return
+	}
+	if best != nil && before(best.deadline, c.deadline) {
+		r.wrongPick(e, best, false, "deadline %d, but task %d is eligible (%d before V) with %d, %d earlier", c.deadline,
+			best.tid, apart(now, best.at()), best.deadline, apart(c.deadline, best.deadline))
+	}
+}
+
+// best is the eligible task of least deadline beside c, among those that wait
+// and, when the CPU chooses, the one that ran and may go on.
+func (r *replay) best(q *queue, c *client, e *Event, now uint64) *client {
+	best, ran := q.best(now, roundV, c), r.runs[q.cpu]
+	if e.How != Dispatch || ran == nil || ran == c || q.members[ran.tid] != ran || ran.state != running {
+		return best
+	}
+	if ran.eligible(now, 0) && (best == nil || before(ran.deadline, best.deadline)) && r.goesOn(q, ran) {
+		return ran
+	}
+	return best
+}
+
+// goesOn says whether a task that ran was still able to: what is next about it
+// is that it waits.
+func (r *replay) goesOn(q *queue, c *client) bool {
+	for i, n := r.at+1, 0; i < len(r.events) && n < maxNear; i, n = i+1, n+1 {
+		if o := r.events[i]; o.TID == c.tid && o.Kind != Pick {
+			return o.Kind == Wait && o.CPU == q.cpu && o.Tier == q.tier
+		}
+	}
+	return false
+}
+
+// judgePreempt holds the one that takes the CPU: it is eligible, is the best of
+// those that wait, and the one that runs is not eligible or has more time.
+func (r *replay) judgePreempt(q *queue, c *client, e *Event, now uint64) {
+	ran := q.members[uint32(e.Span)] // nil in another tier: that order is not judged here
+	best := q.best(now, roundV, c)
+	switch {
+	case !c.eligible(now, preemptV+roundV):
+		r.wrongPick(e, ran, false, "it preempts and is not eligible: v %d is %d after V %d", c.at(), apart(c.at(), now), now)
+	case best != nil && before(best.deadline, c.deadline):
+		r.wrongPick(e, best, false, "it preempts with deadline %d, but task %d is eligible with %d", c.deadline, best.tid, best.deadline)
+	case ran != nil && ran != c && apart(now, ran.at()) > preemptV && !before(c.deadline, ran.deadline):
+		r.wrongPick(e, ran, false, "it preempts with deadline %d, but task %d is eligible and has %d", c.deadline, ran.tid, ran.deadline)
+	}
+}
+
+// wrongPick counts a pick that is wrong, or a race if another CPU changed one of
+// the two tasks around it.
+func (r *replay) wrongPick(e *Event, better *client, raced bool, format string, args ...any) {
+	raced = raced || r.touched(e, e.TID) || better != nil && r.touched(e, better.tid)
+	r.fault(WrongPick, e, raced, format, args...)
+}
+
+// run holds a turn to the decision before it.
+func (r *replay) run(q *queue, c *client, e *Event) {
+	t, slot := r.tasks[c.tid], 2*int(q.cpu)+int(q.tier)-1
+	b := r.blind[slot]
+	switch {
+	case t.pickedOn == int(q.cpu)+1:
+	case b != nil:
+		r.judgeBlind(q, c, b)
+	default:
+		r.fault(BadRun, e, r.pulled(e, q), "no pick before it names it")
+	}
+	t.pickedOn, r.blind[slot] = 0, nil
+	if last := r.runs[q.cpu]; last != nil && last.state == running {
+		last.state = idle
+	}
+	c.state = running
+	r.runs[q.cpu] = c
+}
+
+// pulled says whether another CPU took a task of this queue around e: then the
+// CPU runs another than it picked.
+func (r *replay) pulled(e *Event, q *queue) bool {
+	return r.near(e, func(o *Event) bool {
+		return o.Kind == Leave && o.CPU == q.cpu && o.Tier == q.tier && o.How&LeaveAfar != 0
+	})
+}
+
+func (r *replay) judgeBlind(q *queue, c *client, b *blind) {
+	r.report.Checked++
+	named := *b.e
+	named.TID = c.tid
+	switch {
+	case !c.eligible(b.now, roundV+uint64(c.aheads)):
+		r.wrongPick(&named, b.best, false, "it is not eligible: v %d is %d after V %d", c.at(), apart(c.at(), b.now), b.now)
+	case b.best != nil && before(b.at, c.deadline):
+		r.wrongPick(&named, b.best, r.pulled(&named, q), "deadline %d, but task %d was eligible with %d", c.deadline, b.best.tid, b.at)
+	}
+}

@@ -1,0 +1,266 @@
+package oracle
+
+import "math"
+
+// limit is how much lag a task may take along, virtual: its request and a Tick.
+func limit(weight, slice uint32) int64 {
+	return int64(virtual(uint64(slice)+Tick, weight))
+}
+
+// scale is a*num/den, cut to 63 bits; den must not be 0.
+func scale(a int64, num, den uint64) int64 {
+	return product(a, num).over(den)
+}
+
+// lag is what a task may claim when it joins: between low and high, of which
+// exact is by the model's V; round is how far rounding can move it.
+type lag struct {
+	exact, low, high int64
+	round            uint64
+}
+
+// lagOf is the lag that a task brings to a queue. ghost is the one it left
+// there, or nil; now is V with that ghost.
+func (t *task) lagOf(q *queue, e *Event, ghost *client, now uint64) lag {
+	if !t.seen || e.How&JoinNew != 0 || t.from.tier != q.tier {
+		return lag{}
+	}
+	l := lag{t.lag, t.low, t.high, 1}
+	if t.slept && t.from == q {
+		if ghost != nil {
+			owes := min(apart(now, ghost.v), 0)
+			l = lag{owes, owes, owes, 1}
+		} else {
+			l.exact, l.low, l.high = max(l.exact, 0), max(l.low, 0), max(l.high, 0)
+		}
+	}
+	if t.weight != e.Weight {
+		old, now := uint64(t.weight), uint64(e.Weight)
+		l.exact, l.low, l.high = scale(l.exact, old, now), scale(l.low, old, now), scale(l.high, old, now)
+		l.round = 2 + old/now
+	}
+	return l
+}
+
+// placed is where a lag places a task among weight: joining moves V by lag/W, so
+// that the lag is made larger first.
+func placed(now uint64, lag int64, weight uint64, own uint32) uint64 {
+	return now - uint64(scale(lag, weight+uint64(own), weight)) - 1
+}
+
+func (r *replay) join(q *queue, e *Event) {
+	t := r.task(e.TID)
+	if e.Weight == 0 {
+		r.fault(BadPlacement, e, false, "weight 0")
+		whole := *e
+		whole.Weight = 1
+		e = &whole
+	}
+	if t.in != nil {
+		r.joinTwice(t, e)
+	}
+	ghost, with := q.ghosts[e.TID], q.now()
+	r.emptyBit(q, e, ghost)
+	lag := t.lagOf(q, e, ghost, with)
+	if ghost != nil {
+		delete(q.ghosts, e.TID)
+		q.discount(ghost)
+	}
+	switch {
+	case e.How&JoinGhost != 0:
+		r.takeBack(q, e, ghost, with)
+	case q.weight == 0 || e.How&JoinEmpty != 0:
+		// V stands still while nobody is there: any v will do.
+	default:
+		now := r.checkV(q, e, with)
+		if ghost != nil {
+			now = q.now() // the recorded one may be with the ghost
+		}
+		r.checkPlace(q, e, now, lag)
+	}
+	c := &client{tid: e.TID, weight: e.Weight, slice: e.Slice, v: e.V, deadline: e.Deadline}
+	r.checkDeadline(t, c, e)
+	q.join(c)
+	q.follow()
+	*t = task{in: q, pickedOn: t.pickedOn}
+}
+
+// joinTwice takes a task out of the queue where it still is: its departure comes
+// late, or is missing.
+func (r *replay) joinTwice(t *task, e *Event) {
+	from := t.in
+	c := from.members[e.TID]
+	raced := false
+	for i, n := r.at+1, 0; i < len(r.events) && n < maxNear && !raced; i, n = i+1, n+1 {
+		o := r.events[i]
+		if o.Time > e.Time && o.Time-e.Time > Late {
+			break
+		}
+		if raced = o.Kind == Leave && o.TID == e.TID && o.CPU == from.cpu && o.Tier == from.tier && o.Writer != e.Writer; raced {
+			from.early[o] = true
+		}
+	}
+	r.fault(Unknown, e, raced, "it joins, but did not leave the queue of CPU %d, tier %d", from.cpu, from.tier)
+	r.depart(t, from, c, e.Time, 0, from.now(), c.v)
+	t.low, t.high = math.MinInt64, math.MaxInt64 // not known
+	from.leave(c)
+}
+
+// emptyBit holds whether somebody was there against what the record says.
+func (r *replay) emptyBit(q *queue, e *Event, ghost *client) {
+	if e.How&JoinEmpty != 0 && q.empty() && len(q.gone) > 0 {
+		r.fault(BadSettle, e, r.recent(q, e), "the queue is empty, and %d who left it were never settled", len(q.gone))
+		q.clear()
+	}
+	alone := ghost != nil && len(q.clients) == 0 && len(q.ghosts) == 1
+	if said := e.How&JoinEmpty != 0; said != q.empty() && !alone && (said || len(q.gone) == 0) {
+		r.fault(BadPlacement, e, r.foreign(e, q), "the queue was empty: %t; the model has %d tasks and %d ghosts", said, len(q.clients), len(q.ghosts))
+	}
+}
+
+// takeBack holds the one who gets its ghost back to the ghost.
+func (r *replay) takeBack(q *queue, e *Event, ghost *client, now uint64) {
+	switch {
+	case ghost == nil:
+		r.fault(BadPlacement, e, r.foreign(e, q), "it takes back a ghost that is not there")
+	case ghost.v != e.V || ghost.weight != e.Weight:
+		r.fault(BadPlacement, e, false, "v %d, weight %d; its ghost has v %d, weight %d", e.V, e.Weight, ghost.v, ghost.weight)
+	case apart(now, ghost.v) > roundV:
+		r.fault(BadPlacement, e, r.foreign(e, q), "V %d has passed its ghost at %d", now, ghost.v)
+	}
+}
+
+// checkPlace holds v against V - lag*(W+w)/W - 1.
+func (r *replay) checkPlace(q *queue, e *Event, now uint64, l lag) {
+	right := placed(now, l.exact, q.weight, e.Weight)
+	round := uint64(2)
+	if l.exact != 0 {
+		round += uint64(scale(int64(l.round), q.weight+uint64(e.Weight), q.weight))
+	}
+	if far(right, e.V) <= round {
+		return
+	}
+	first, last := placed(now, l.high, q.weight, e.Weight), placed(now, l.low, q.weight, e.Weight)
+	raced := l.low == math.MinInt64 || apart(e.V, first) >= -int64(round) && apart(last, e.V) >= -int64(round) && l.low != l.high
+	r.fault(BadPlacement, e, raced, "v %d, must be %d (%+d): V %d, lag %d, weight %d among %d", e.V, right,
+		apart(right, e.V), now, l.exact, e.Weight, q.weight)
+}
+
+// checkDeadline holds the deadline of a task that joins: a request after its v,
+// half of one for a new task, what was left for one that moved.
+func (r *replay) checkDeadline(t *task, c *client, e *Event) {
+	whole := c.request()
+	right, round := whole, uint64(0)
+	switch {
+	case e.How&JoinNew != 0:
+		right, round = whole/2, 1
+	case t.seen && !t.slept:
+		rest := t.rest
+		if t.weight != c.weight {
+			rest = scale(rest, uint64(t.weight), uint64(c.weight))
+			round = 2 + uint64(t.weight/c.weight)
+		}
+		// At the limits rounding decides, and either is right.
+		if near := magnitude(rest - int64(whole)); near <= round && t.weight != c.weight {
+			round += near
+		}
+		if rest >= 1 && rest <= int64(whole) {
+			right = uint64(rest)
+		}
+	}
+	if got := e.Deadline - e.V; far(got, right) > round {
+		r.fault(BadPlacement, e, false, "deadline %d after v, must be %d: a request is %d", int64(got), right, whole)
+	}
+}
+
+// depart notes what a task takes along.
+func (r *replay) depart(t *task, q *queue, c *client, time uint64, how uint16, now, v uint64) {
+	most := limit(c.weight, c.slice)
+	clamp := func(now uint64) int64 { return max(-most, min(most, apart(now, v))) }
+	*t = task{seen: true, from: q, slept: how&LeaveSleep != 0, weight: c.weight, lag: clamp(now), rest: apart(c.deadline, v)}
+	t.low, t.high = t.lag, t.lag
+	if how&LeaveAfar == 0 {
+		return
+	}
+	// Another CPU may have read V as it was a moment ago.
+	q.past.last(&Event{Time: time}, func(change *change) bool {
+		t.low, t.high = min(t.low, clamp(change.now)), max(t.high, clamp(change.now))
+		return false
+	})
+}
+
+func (r *replay) leave(q *queue, e *Event) {
+	c := q.members[e.TID]
+	if c == nil && q.early[e] {
+		delete(q.early, e)
+		return
+	}
+	if g := q.ghosts[e.TID]; c == nil && g != nil {
+		r.fault(BadLeave, e, false, "it is a ghost, which only RELEASE or JOIN ends")
+		delete(q.ghosts, e.TID)
+		q.discount(g)
+		return
+	}
+	if c = r.member(q, e); c == nil {
+		return
+	}
+	r.reweigh(q, c, e)
+	now := r.checkV(q, e)
+	if e.How&LeaveGhost == 0 && c.v != e.V {
+		r.fault(BadCharge, e, false, "it leaves at v %d; the model has %d (%+d)", e.V, c.v, apart(c.v, e.V))
+		r.correct(q, c, e.V)
+		now = q.now()
+	}
+	r.checkGhost(q, c, e, now)
+	r.depart(r.task(e.TID), q, c, e.Time, e.How, now, e.V)
+	switch {
+	case e.How&LeaveGhost != 0:
+		q.haunt(c, e.V)
+	case e.How&LeaveAfar != 0 && q.early[e]:
+		delete(q.early, e)
+		q.leave(c)
+	case e.How&LeaveAfar != 0:
+		c.left = e.Time
+		q.part(c)
+		q.gone = append(q.gone, c)
+	default:
+		q.leave(c)
+	}
+	r.lastBit(q, e)
+}
+
+// checkGhost holds who sleeps and owes to its ghost, and whoever has one to that.
+func (r *replay) checkGhost(q *queue, c *client, e *Event, now uint64) {
+	owes := apart(c.v, now)
+	if e.How&LeaveGhost == 0 {
+		if e.How&(LeaveSleep|LeaveAfar) == LeaveSleep && owes > roundV+int64(c.aheads) {
+			r.fault(BadLeave, e, r.foreign(e, q), "it sleeps %d units after V and leaves no ghost", owes)
+		}
+		return
+	}
+	if e.How&LeaveSleep == 0 || owes < -roundV-int64(c.aheads) {
+		r.fault(BadLeave, e, r.foreign(e, q), "it leaves a ghost: sleeps %t, v - V %d", e.How&LeaveSleep != 0, owes)
+	}
+	right := now + uint64(min(owes, limit(c.weight, c.slice)))
+	if far(right, e.V) > roundV+uint64(c.aheads) {
+		r.fault(BadLeave, e, r.foreign(e, q), "ghost at v %d, must be %d: v %d, V %d", e.V, right, c.v, now)
+	}
+}
+
+// lastBit holds whether the queue is empty now against what the record says.
+func (r *replay) lastBit(q *queue, e *Event) {
+	if e.How&LeaveLast == 0 {
+		if q.empty() && len(q.gone) == 0 {
+			r.fault(BadLeave, e, r.foreign(e, q), "it was the last one, which is not said")
+		}
+		return
+	}
+	if !q.empty() {
+		r.fault(BadLeave, e, r.foreign(e, q), "the queue is said to be empty; the model has %d tasks and %d ghosts", len(q.clients), len(q.ghosts))
+		return
+	}
+	if e.How&LeaveAfar == 0 && len(q.gone) > 0 {
+		r.fault(BadSettle, e, r.recent(q, e), "the queue is empty, and %d who left it were never settled", len(q.gone))
+		q.clear()
+	}
+}

@@ -1,0 +1,260 @@
+package oracle
+
+import (
+	"cmp"
+	"math"
+	"slices"
+)
+
+const (
+	// Tick is how far a turn may go beyond its slice, in ns: the kernel ends a
+	// slice at a tick, 250 of them a second.
+	Tick = 4_000_000
+	// Late is how late an event of another CPU may be, in ns.
+	Late = 50_000
+	// roundV is by how many units a V that was computed from the same sums may
+	// be apart: it may be rounded up or down, and so may the charge in advance.
+	roundV = 2
+	// preemptV is what a task that wakes may lack to be eligible: 1 ns at nice 0.
+	preemptV = 16
+)
+
+// task is what is known of a task beyond the queue that it is in.
+type task struct {
+	in       *queue // nil: it sleeps or moves
+	seen     bool   // it has left a queue, which the rest is about
+	from     *queue
+	slept    bool
+	weight   uint32
+	lag      int64 // virtual, at that weight
+	low      int64 // what its lag may have been, if it left from afar
+	high     int64
+	rest     int64 // deadline - v
+	pickedOn int   // CPU + 1 that it was picked for, 0: none
+}
+
+// replay holds the state of a Check.
+type replay struct {
+	events []*Event // of all CPUs by time
+	at     int      // the one that is looked at
+	queues []*queue // by CPU and tier
+	tasks  map[uint32]*task
+	blind  []*blind // by queue: a pick that named no task
+	runs   []*client
+	report Report
+}
+
+// Check replays a record and holds each decision against the model. After a
+// fault it takes over what was recorded, so that one fault counts once. It
+// takes seconds for a million events.
+func Check(rec *Record) Report {
+	r := &replay{
+		queues: make([]*queue, 2*len(rec.Parts)), blind: make([]*blind, 2*len(rec.Parts)),
+		runs: make([]*client, len(rec.Parts)), tasks: map[uint32]*task{},
+		report: Report{Picks: map[string]int{}, Faults: map[Fault]int{}, Races: map[Fault]int{}},
+	}
+	for i := range r.queues {
+		r.queues[i] = newQueue(uint16(i/2), uint8(1+i%2))
+	}
+	r.merge(rec)
+	r.report.Events = len(r.events)
+	for r.at = range r.events {
+		e := r.events[r.at]
+		if int(e.CPU) >= len(rec.Parts) || e.Tier < 1 || e.Tier > 2 {
+			continue // Read would have refused it
+		}
+		q := r.queueOf(e)
+		r.step(q, e)
+		q.past.remember(e, q)
+	}
+	return r.report
+}
+
+func (r *replay) queueOf(e *Event) *queue { return r.queues[2*int(e.CPU)+int(e.Tier)-1] }
+
+// merge puts the parts together by time and cuts off what is later than the
+// end of the first full part. Each part stays in its own order.
+func (r *replay) merge(rec *Record) {
+	type stamped struct {
+		time uint64
+		e    *Event
+	}
+	var all []stamped
+	end := uint64(math.MaxUint64)
+	for _, part := range rec.Parts {
+		latest := uint64(0)
+		for i := range part {
+			latest = max(latest, part[i].Time)
+			all = append(all, stamped{latest, &part[i]})
+		}
+		if len(part) > 0 && uint64(len(part)) >= uint64(rec.Capacity) {
+			end = min(end, latest)
+		}
+	}
+	slices.SortStableFunc(all, func(a, b stamped) int { return cmp.Compare(a.time, b.time) })
+	for _, s := range all {
+		if s.time <= end {
+			r.events = append(r.events, s.e)
+		}
+	}
+	r.report.Ignored = len(all) - len(r.events)
+}
+
+func (r *replay) task(tid uint32) *task {
+	t := r.tasks[tid]
+	if t == nil {
+		t = &task{}
+		r.tasks[tid] = t
+	}
+	return t
+}
+
+func (r *replay) step(q *queue, e *Event) {
+	switch e.Kind {
+	case Join:
+		r.join(q, e)
+	case Leave:
+		r.leave(q, e)
+	case Settle:
+		r.settle(q, e)
+	case Release:
+		r.release(q, e)
+	case Pick:
+		r.pick(q, e)
+	default:
+		if c := r.member(q, e); c != nil {
+			r.turn(q, c, e)
+		}
+	}
+}
+
+// turn is what a task does that competes: it waits, runs, is charged.
+func (r *replay) turn(q *queue, c *client, e *Event) {
+	r.reweigh(q, c, e)
+	switch e.Kind {
+	case Wait:
+		r.compare(q, c, e, "waits")
+		c.state = waiting
+		r.tasks[c.tid].pickedOn = 0
+	case Run:
+		r.run(q, c, e)
+	case Charge:
+		r.charge(q, c, e)
+	case Ahead:
+		q.advance(c, e.Span)
+	case Yield:
+		c.deadline += virtual(uint64(sliceOf(c, e)), c.weight)
+		r.compare(q, c, e, "yields")
+	}
+}
+
+// sliceOf is the request in force: it may change while the task competes, and
+// then counts from the next request on.
+func sliceOf(c *client, e *Event) uint32 {
+	if e.Slice != 0 {
+		c.slice = e.Slice
+	}
+	return c.slice
+}
+
+func (r *replay) charge(q *queue, c *client, e *Event) {
+	if e.Span < c.aheadNs {
+		r.fault(BadCharge, e, r.foreign(e, q), "%d ns, less than the %d ns in advance", e.Span, c.aheadNs)
+	}
+	sliceOf(c, e)
+	q.charge(c, e.Span)
+	r.compare(q, c, e, "was charged")
+	r.lags(q, e)
+}
+
+// compare holds v and deadline of an event against the model's and takes them over.
+func (r *replay) compare(q *queue, c *client, e *Event, what string) {
+	if c.v == e.V && c.deadline == e.Deadline {
+		return
+	}
+	r.fault(BadCharge, e, false, "it %s at v %d, deadline %d; the model has v %d (%+d), deadline %d (%+d)", what,
+		e.V, e.Deadline, c.v, apart(c.v, e.V), c.deadline, apart(c.deadline, e.Deadline))
+	r.correct(q, c, e.V)
+	c.deadline = e.Deadline
+}
+
+// correct sets a client's v after a fault. What V lacked because of an earlier
+// one is forgotten: this may be its cause.
+func (r *replay) correct(q *queue, c *client, v uint64) {
+	if v != c.v {
+		q.forgive()
+		ahead, ns, n := c.ahead, c.aheadNs, c.aheads
+		q.move(c, v)
+		q.sum = q.sum.plus(product(int64(ahead), uint64(c.weight)))
+		c.ahead, c.aheadNs, c.aheads = ahead, ns, n
+	}
+}
+
+// reweigh holds a client's weight to the one that it joined with, and takes the
+// recorded one over: only who leaves and joins again may change it.
+func (r *replay) reweigh(q *queue, c *client, e *Event) {
+	if e.Weight == 0 || e.Weight == c.weight {
+		return
+	}
+	r.fault(BadCharge, e, false, "weight %d, it joined with %d", e.Weight, c.weight)
+	q.discount(c)
+	c.weight = e.Weight
+	q.count(c)
+	q.forgive()
+}
+
+// member finds the client that an event is about. One that is not there is a
+// fault unless it joins in a moment, and is taken in as recorded.
+func (r *replay) member(q *queue, e *Event) *client {
+	c := q.members[e.TID]
+	if c != nil {
+		return c
+	}
+	joins := r.near(e, func(o *Event) bool { return o.Kind == Join && o.TID == e.TID && o.CPU == e.CPU && o.Tier == e.Tier })
+	gone := r.near(e, func(o *Event) bool { return o.Kind == Leave && o.TID == e.TID && o.CPU == e.CPU && o.Tier == e.Tier })
+	if joins || gone {
+		r.fault(Unknown, e, true, "it is not in this queue, and was or will be in a moment")
+		return nil
+	}
+	r.fault(Unknown, e, false, "it is not in this queue")
+	if e.Kind < Wait || e.Kind == Pick || e.Kind == Run || e.Weight == 0 || r.task(e.TID).in != nil {
+		return nil // too little is known
+	}
+	c = &client{tid: e.TID, weight: e.Weight, slice: e.Slice, v: e.V, deadline: e.Deadline}
+	if g := q.ghosts[e.TID]; g != nil {
+		delete(q.ghosts, e.TID)
+		q.discount(g)
+	}
+	q.join(c)
+	r.task(e.TID).in = q
+	if e.Kind != Wait {
+		return nil // the charge is in v already
+	}
+	return c
+}
+
+// lags counts who is owed, or owes, more than the definition allows. The paper
+// bounds a task's lag by its own request r below and by the longest turn q of
+// anybody above; requests here end at a tick, so that q is the longest slice
+// and a Tick. A task's own turn can begin below 0 when nobody else waits, or
+// after it came with a lag, hence r and q below; a lag that a task brought
+// adds at most r above. The longest is of all since the queue was last empty:
+// what they caused stays when they go. Each excursion counts once.
+func (r *replay) lags(q *queue, e *Event) {
+	now := q.now()
+	turn := float64(q.longest) + Tick
+	for _, c := range q.clients {
+		if c.state == idle {
+			continue
+		}
+		lag := q.lag(c, now)
+		r.report.MostOwed = max(r.report.MostOwed, lag)
+		r.report.MostAhead = min(r.report.MostAhead, lag)
+		low, high := -(float64(c.slice) + turn), float64(q.longest)+turn
+		out := lag < low || lag > high
+		if out && !c.out {
+			r.fault(LagBound, e, false, "task %d: lag %.0f ns, must be %.0f..%.0f", c.tid, lag, low, high)
+		}
+		c.out = out
+	}
+}

@@ -1,0 +1,69 @@
+package oracle
+
+import (
+	"bytes"
+	"testing"
+)
+
+func TestCorrectRecord(t *testing.T) {
+	checked := 0
+	for seed := range uint64(60) {
+		rec, _ := simulate(seed, 1+int(seed%3), 2+int(seed%9), 300, "")
+		report := Check(rec)
+		// The bound of the lag is one of a queue that nobody leaves or joins.
+		if report.Wrong() != report.Faults[LagBound] || report.Raced() != 0 || report.Faults[LagBound] > 2 {
+			t.Fatalf("seed %d:\n%s", seed, report)
+		}
+		checked += report.Checked
+	}
+	if checked < 10000 {
+		t.Errorf("%d picks were checked", checked)
+	}
+}
+
+// Each thing that the simulation does wrong once must be found, as what it is.
+func TestWrongRecord(t *testing.T) {
+	for cheat, want := range map[string]Fault{
+		"pick": WrongPick, "V": WrongV, "charge": BadCharge, "placement": BadPlacement,
+		"weight": BadCharge, "settle": BadSettle,
+	} {
+		t.Run(cheat, func(t *testing.T) {
+			all, named := 0, 0
+			for seed := range uint64(30) {
+				rec, done := simulate(seed, 2, 8, 300, cheat)
+				if !done {
+					continue
+				}
+				all++
+				report := Check(rec)
+				if report.Wrong() == 0 && report.Raced() == 0 {
+					t.Errorf("seed %d: not found", seed)
+				}
+				if report.Faults[want] > 0 {
+					named++
+				} else {
+					t.Logf("seed %d: %v races %v", seed, report.Faults, report.Races)
+				}
+				if report.Wrong() > 8 {
+					t.Errorf("seed %d: one fault became many:\n%s", seed, report)
+				}
+			}
+			if all < 20 || named < all*8/10 {
+				t.Errorf("called by its name %d times of %d", named, all)
+			}
+		})
+	}
+}
+
+func TestReport(t *testing.T) {
+	report := Check(first(simulate(1, 2, 8, 300, "pick")))
+	var b bytes.Buffer
+	b.WriteString(report.String())
+	for _, want := range []string{"events ", "picks checked", "wrong pick", "fault: 0."} {
+		if !bytes.Contains(b.Bytes(), []byte(want)) {
+			t.Errorf("no %q in\n%s", want, b.String())
+		}
+	}
+}
+
+func first(rec *Record, _ bool) *Record { return rec }
