@@ -77,11 +77,12 @@ type queue struct {
 	still   uint64 // V of the queue while it is empty
 	longest uint32 // slice of any task since the queue was empty, ns
 	past    past
-	early   map[*Event]bool // departures that were settled before they were written
+	early   map[*Event]bool   // departures that were settled before they were written
+	left    map[*Event]*Event // arrivals whose departure was written before them
 }
 
 func newQueue(cpu uint16, tier uint8) *queue {
-	return &queue{cpu: cpu, tier: tier, members: map[uint32]*client{}, ghosts: map[uint32]*client{}, early: map[*Event]bool{}}
+	return &queue{cpu: cpu, tier: tier, members: map[uint32]*client{}, ghosts: map[uint32]*client{}, early: map[*Event]bool{}, left: map[*Event]*Event{}}
 }
 
 // now is V, rounded down. An empty queue's V stands still.

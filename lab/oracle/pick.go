@@ -45,10 +45,19 @@ func (r *replay) pick(q *queue, e *Event) {
 			}
 		}
 	case Last:
-		if best := q.best(now, roundV, nil); best != nil {
+		if best := q.best(now, margin(e), nil); best != nil {
 			r.wrongPick(e, best, false, "nobody is eligible, but task %d is, %d units before V %d", best.tid, apart(now, best.at()), now)
 		}
 	}
+}
+
+// margin is how far before V a task must be to be eligible beyond doubt, in
+// units: V is the one that the scheduler had, or the model's, rounded down.
+func margin(e *Event) uint64 {
+	if e.NowV != 0 {
+		return 0
+	}
+	return 1
 }
 
 // judge holds a pick to the rule: the eligible one of least deadline.
@@ -67,7 +76,7 @@ func (r *replay) judge(q *queue, c *client, e *Event, now uint64) {
 // best is the eligible task of least deadline beside c, among those that wait
 // and, when the CPU chooses, the one that ran and may go on.
 func (r *replay) best(q *queue, c *client, e *Event, now uint64) *client {
-	best, ran := q.best(now, roundV, c), r.runs[q.cpu]
+	best, ran := q.best(now, margin(e), c), r.runs[q.cpu]
 	if e.How != Dispatch || ran == nil || ran == c || q.members[ran.tid] != ran || ran.state != running {
 		return best
 	}
@@ -82,7 +91,7 @@ func (r *replay) best(q *queue, c *client, e *Event, now uint64) *client {
 func (r *replay) goesOn(q *queue, c *client) bool {
 	for i, n := r.at+1, 0; i < len(r.events) && n < maxNear; i, n = i+1, n+1 {
 		if o := r.events[i]; o.TID == c.tid && o.Kind != Pick {
-			return o.Kind == Wait && o.CPU == q.cpu && o.Tier == q.tier
+			return o.Kind == Wait && o.is(c.tid, q)
 		}
 	}
 	return false
@@ -92,7 +101,7 @@ func (r *replay) goesOn(q *queue, c *client) bool {
 // those that wait, and the one that runs is not eligible or has more time.
 func (r *replay) judgePreempt(q *queue, c *client, e *Event, now uint64) {
 	ran := q.members[uint32(e.Span)] // nil in another tier: that order is not judged here
-	best := q.best(now, roundV, c)
+	best := q.best(now, margin(e), c)
 	switch {
 	case !c.eligible(now, preemptV+roundV):
 		r.wrongPick(e, ran, false, "it preempts and is not eligible: v %d is %d after V %d", c.at(), apart(c.at(), now), now)

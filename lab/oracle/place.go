@@ -83,6 +83,11 @@ func (r *replay) join(q *queue, e *Event) {
 	q.join(c)
 	q.follow()
 	*t = task{in: q, pickedOn: t.pickedOn}
+	if left := q.left[r.events[r.at]]; left != nil {
+		delete(q.left, r.events[r.at])
+		r.fault(Unknown, left, true, "it leaves before it joins")
+		r.leave(q, left)
+	}
 }
 
 // joinTwice takes a task out of the queue where it still is: its departure comes
@@ -90,18 +95,12 @@ func (r *replay) join(q *queue, e *Event) {
 func (r *replay) joinTwice(t *task, e *Event) {
 	from := t.in
 	c := from.members[e.TID]
-	raced := false
-	for i, n := r.at+1, 0; i < len(r.events) && n < maxNear && !raced; i, n = i+1, n+1 {
-		o := r.events[i]
-		if o.Time > e.Time && o.Time-e.Time > Late {
-			break
-		}
-		if raced = o.Kind == Leave && o.TID == e.TID && o.CPU == from.cpu && o.Tier == from.tier && o.Writer != e.Writer; raced {
-			from.early[o] = true
-		}
+	late := r.soon(e, func(o *Event) bool { return o.Kind == Leave && o.is(e.TID, from) && o.Writer != e.Writer })
+	if late != nil {
+		from.early[late] = true
 	}
-	r.fault(Unknown, e, raced, "it joins, but did not leave the queue of CPU %d, tier %d", from.cpu, from.tier)
-	r.depart(t, from, c, e.Time, 0, from.now(), c.v)
+	r.fault(Unknown, e, late != nil, "it joins, but did not leave the queue of CPU %d, tier %d", from.cpu, from.tier)
+	r.depart(t, from, c, e, 0, from.now(), c.v)
 	t.low, t.high = math.MinInt64, math.MaxInt64 // not known
 	from.leave(c)
 }
@@ -109,8 +108,11 @@ func (r *replay) joinTwice(t *task, e *Event) {
 // emptyBit holds whether somebody was there against what the record says.
 func (r *replay) emptyBit(q *queue, e *Event, ghost *client) {
 	if e.How&JoinEmpty != 0 && q.empty() && len(q.gone) > 0 {
-		r.fault(BadSettle, e, r.recent(q, e), "the queue is empty, and %d who left it were never settled", len(q.gone))
-		q.clear()
+		raced := r.recent(q, e)
+		r.fault(BadSettle, e, raced, "the queue is empty, and %d who left it were never settled", len(q.gone))
+		if !raced {
+			q.clear()
+		}
 	}
 	alone := ghost != nil && len(q.clients) == 0 && len(q.ghosts) == 1
 	if said := e.How&JoinEmpty != 0; said != q.empty() && !alone && (said || len(q.gone) == 0) {
@@ -174,7 +176,7 @@ func (r *replay) checkDeadline(t *task, c *client, e *Event) {
 }
 
 // depart notes what a task takes along.
-func (r *replay) depart(t *task, q *queue, c *client, time uint64, how uint16, now, v uint64) {
+func (r *replay) depart(t *task, q *queue, c *client, e *Event, how uint16, now, v uint64) {
 	most := limit(c.weight, c.slice)
 	clamp := func(now uint64) int64 { return max(-most, min(most, apart(now, v))) }
 	*t = task{seen: true, from: q, slept: how&LeaveSleep != 0, weight: c.weight, lag: clamp(now), rest: apart(c.deadline, v)}
@@ -182,11 +184,14 @@ func (r *replay) depart(t *task, q *queue, c *client, time uint64, how uint16, n
 	if how&LeaveAfar == 0 {
 		return
 	}
-	// Another CPU may have read V as it was a moment ago.
-	q.past.last(&Event{Time: time}, func(change *change) bool {
-		t.low, t.high = min(t.low, clamp(change.now)), max(t.high, clamp(change.now))
+	// Another CPU may have read V as it was a moment ago, or what it read was
+	// not yet written.
+	widen := func(now uint64) bool {
+		t.low, t.high = min(t.low, clamp(now)), max(t.high, clamp(now))
 		return false
-	})
+	}
+	q.past.last(e, func(change *change) bool { return widen(change.now) })
+	r.ahead(q, e, widen)
 }
 
 func (r *replay) leave(q *queue, e *Event) {
@@ -194,6 +199,13 @@ func (r *replay) leave(q *queue, e *Event) {
 	if c == nil && q.early[e] {
 		delete(q.early, e)
 		return
+	}
+	if c == nil {
+		// That it came is written later than that it went.
+		if came := r.soon(e, func(o *Event) bool { return o.Kind == Join && o.is(e.TID, q) && o.Writer != e.Writer }); came != nil {
+			q.left[came] = e
+			return
+		}
 	}
 	if g := q.ghosts[e.TID]; c == nil && g != nil {
 		r.fault(BadLeave, e, false, "it is a ghost, which only RELEASE or JOIN ends")
@@ -207,12 +219,15 @@ func (r *replay) leave(q *queue, e *Event) {
 	r.reweigh(q, c, e)
 	now := r.checkV(q, e)
 	if e.How&LeaveGhost == 0 && c.v != e.V {
-		r.fault(BadCharge, e, false, "it leaves at v %d; the model has %d (%+d)", e.V, c.v, apart(c.v, e.V))
-		r.correct(q, c, e.V)
+		soon := r.near(e, func(o *Event) bool { return o.is(e.TID, q) && o.V == e.V })
+		r.fault(BadCharge, e, soon, "it leaves at v %d; the model has %d (%+d)", e.V, c.v, apart(c.v, e.V))
+		if r.correct(q, c, e.V); soon {
+			q.move(c, e.V) // what was charged in advance is in the charge that comes late
+		}
 		now = q.now()
 	}
 	r.checkGhost(q, c, e, now)
-	r.depart(r.task(e.TID), q, c, e.Time, e.How, now, e.V)
+	r.depart(r.task(e.TID), q, c, e, e.How, now, e.V)
 	switch {
 	case e.How&LeaveGhost != 0:
 		q.haunt(c, e.V)
@@ -260,7 +275,10 @@ func (r *replay) lastBit(q *queue, e *Event) {
 		return
 	}
 	if e.How&LeaveAfar == 0 && len(q.gone) > 0 {
-		r.fault(BadSettle, e, r.recent(q, e), "the queue is empty, and %d who left it were never settled", len(q.gone))
-		q.clear()
+		raced := r.recent(q, e)
+		r.fault(BadSettle, e, raced, "the queue is empty, and %d who left it were never settled", len(q.gone))
+		if !raced {
+			q.clear()
+		}
 	}
 }

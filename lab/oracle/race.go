@@ -62,6 +62,21 @@ func (r *replay) near(e *Event, fits func(o *Event) bool) bool {
 	return false
 }
 
+// soon is the first of the events that follow e within Late that fits, of
+// whichever CPU; nil if there is none.
+func (r *replay) soon(e *Event, fits func(o *Event) bool) *Event {
+	for i, n := r.at+1, 0; i < len(r.events) && n < maxNear; i, n = i+1, n+1 {
+		o := r.events[i]
+		if o.Time > e.Time && o.Time-e.Time > Late {
+			return nil
+		}
+		if fits(o) {
+			return o
+		}
+	}
+	return nil
+}
+
 // foreign says whether another CPU than e's wrote about this queue around e.
 func (r *replay) foreign(e *Event, q *queue) bool {
 	return r.near(e, func(o *Event) bool { return o.CPU == q.cpu && o.Tier == q.tier })
@@ -163,31 +178,42 @@ func (r *replay) explained(q *queue, e *Event, round uint64) bool {
 // willBe says whether V becomes what e has by the events that follow within
 // Late.
 func (r *replay) willBe(q *queue, e *Event, round uint64) bool {
+	return r.ahead(q, e, func(now uint64) bool { return far(now, e.NowV) <= round })
+}
+
+// ahead calls visit with what V becomes by each of the events that follow e
+// within Late, until it returns true, and says whether it did.
+func (r *replay) ahead(q *queue, e *Event, visit func(now uint64) bool) bool {
 	sum, weight := q.sum.plus(q.fix), q.weight
-	for i, n := r.at+1, 0; i < len(r.events) && n < maxNear; i, n = i+1, n+1 {
-		o := r.events[i]
-		if o.Time > e.Time && o.Time-e.Time > Late {
-			return false
-		}
+	without := func(c *client) {
+		sum, weight = sum.plus(q.share(c.at(), c.weight).minus()), weight-uint64(c.weight)
+	}
+	return r.soon(e, func(o *Event) bool {
 		if o.CPU != q.cpu || o.Tier != q.tier {
-			continue
+			return false
 		}
 		c := q.members[o.TID]
 		switch {
 		case o.Kind == Join && c == nil:
 			sum, weight = sum.plus(q.share(o.V, o.Weight)), weight+uint64(o.Weight)
 		case o.Kind == Leave && c != nil && o.How&(LeaveAfar|LeaveGhost) == 0:
-			sum, weight = sum.plus(q.share(c.at(), c.weight).minus()), weight-uint64(c.weight)
+			without(c)
 		case o.Kind == Charge && c != nil:
 			sum = sum.plus(product(apart(o.V, c.at()), uint64(c.weight)))
 		case o.Kind == Ahead && c != nil:
 			sum = sum.plus(product(int64(virtual(o.Span, c.weight)), uint64(c.weight)))
+		case o.Kind == Settle:
+			for _, c := range q.gone {
+				without(c)
+			}
+		case o.Kind == Release:
+			for _, c := range q.ghosts {
+				without(c)
+			}
 		default:
-			continue
+			return false
 		}
-		if weight != 0 && far(q.base+uint64(sum.over(weight)), e.NowV) <= round {
-			return true
-		}
-	}
-	return false
+		// Taken out twice would be less than nobody.
+		return int64(weight) > 0 && visit(q.base+uint64(sum.over(weight)))
+	}) != nil
 }

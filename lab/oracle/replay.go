@@ -72,6 +72,11 @@ func Check(rec *Record) Report {
 
 func (r *replay) queueOf(e *Event) *queue { return r.queues[2*int(e.CPU)+int(e.Tier)-1] }
 
+// is says whether an event is about this task in this queue.
+func (e *Event) is(tid uint32, q *queue) bool {
+	return e.TID == tid && e.CPU == q.cpu && e.Tier == q.tier
+}
+
 // merge puts the parts together by time and cuts off what is later than the
 // end of the first full part. Each part stays in its own order.
 func (r *replay) merge(rec *Record) {
@@ -210,9 +215,7 @@ func (r *replay) member(q *queue, e *Event) *client {
 	if c != nil {
 		return c
 	}
-	joins := r.near(e, func(o *Event) bool { return o.Kind == Join && o.TID == e.TID && o.CPU == e.CPU && o.Tier == e.Tier })
-	gone := r.near(e, func(o *Event) bool { return o.Kind == Leave && o.TID == e.TID && o.CPU == e.CPU && o.Tier == e.Tier })
-	if joins || gone {
+	if r.near(e, func(o *Event) bool { return (o.Kind == Join || o.Kind == Leave) && o.is(e.TID, q) }) {
 		r.fault(Unknown, e, true, "it is not in this queue, and was or will be in a moment")
 		return nil
 	}

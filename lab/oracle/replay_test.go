@@ -2,6 +2,7 @@ package oracle
 
 import (
 	"bytes"
+	"math/rand/v2"
 	"testing"
 )
 
@@ -67,3 +68,50 @@ func TestReport(t *testing.T) {
 }
 
 func first(rec *Record, _ bool) *Record { return rec }
+
+// jitter moves the times of what CPUs write about each other's queues, as it
+// happens when they do not wait for each other.
+func jitter(rec *Record, seed uint64, most int64) {
+	random := rand.New(rand.NewPCG(seed, 9))
+	for cpu, part := range rec.Parts {
+		for i := range part {
+			if e := &part[i]; int(e.CPU) != cpu {
+				e.Time = uint64(int64(e.Time) + random.Int64N(2*most) - most)
+			}
+			if i > 0 {
+				part[i].Time = max(part[i].Time, part[i-1].Time)
+			}
+		}
+	}
+}
+
+// Events of other CPUs that come late are races. The simulation writes every
+// 200 ns, so that 1 us puts many events of one task out of order: some of that
+// is past explaining.
+func TestLateEvents(t *testing.T) {
+	raced, wrong, events := 0, 0, 0
+	for seed := range uint64(60) {
+		rec, _ := simulate(seed, 3, 9, 300, "")
+		jitter(rec, seed, 1000)
+		report := Check(rec)
+		raced += report.Raced()
+		wrong += report.Wrong() - report.Faults[LagBound]
+		events += report.Events
+		if report.Wrong() > 12 {
+			t.Errorf("seed %d:\n%s", seed, report)
+		}
+	}
+	t.Logf("%d races and %d faults in %d events", raced, wrong, events)
+	if raced < 100 || wrong*10 > raced {
+		t.Error("must be races")
+	}
+}
+
+func BenchmarkCheck(b *testing.B) {
+	rec := first(simulate(1, 4, 60, 3000, ""))
+	n := 0
+	for b.Loop() {
+		n = Check(rec).Events
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(n), "ns/event")
+}

@@ -92,16 +92,13 @@ func (r *replay) doubts(q *queue, e *Event) (doubts []doubt) {
 			doubts = append(doubts, doubt{c: c, weight: c.weight, v: c.v})
 		}
 	}
-	for i, n := r.at+1, 0; i < len(r.events) && n < maxNear && len(doubts) < maxDoubt; i, n = i+1, n+1 {
-		o := r.events[i]
-		if o.Time > e.Time && o.Time-e.Time > Late {
-			break
-		}
+	r.soon(e, func(o *Event) bool {
 		c := q.members[o.TID]
-		if o.Kind == Leave && o.How&LeaveAfar != 0 && o.CPU == q.cpu && o.Tier == q.tier && c != nil && !q.early[o] {
+		if o.Kind == Leave && o.How&LeaveAfar != 0 && c != nil && o.is(c.tid, q) && !q.early[o] {
 			doubts = append(doubts, doubt{e: o, weight: c.weight, v: o.V})
 		}
-	}
+		return len(doubts) >= maxDoubt
+	})
 	return doubts
 }
 
@@ -109,8 +106,11 @@ func (r *replay) doubts(q *queue, e *Event) (doubts []doubt) {
 // V does not go back without them.
 func (r *replay) release(q *queue, e *Event) {
 	if len(q.gone) > 0 {
-		r.fault(BadSettle, e, r.recent(q, e), "ghosts are let go, and %d who left were never settled", len(q.gone))
-		q.settleDoubts(nil, 0)
+		raced := r.recent(q, e)
+		r.fault(BadSettle, e, raced, "ghosts are let go, and %d who left were never settled", len(q.gone))
+		if !raced {
+			q.settleDoubts(nil, 0)
+		}
 	}
 	with := q.now()
 	var weight uint64
