@@ -135,9 +135,12 @@ func (r *replay) takeBack(q *queue, e *Event, ghost *client, now uint64) {
 // checkPlace holds v against V - lag*(W+w)/W - 1.
 func (r *replay) checkPlace(q *queue, e *Event, now uint64, l lag) {
 	right := placed(now, l.exact, q.weight, e.Weight)
-	round := uint64(2)
+	round := uint64(0) // without lag there is nothing to round
+	if now != e.NowV {
+		round = roundV
+	}
 	if l.exact != 0 {
-		round += uint64(scale(int64(l.round), q.weight+uint64(e.Weight), q.weight))
+		round += 1 + uint64(scale(int64(l.round), q.weight+uint64(e.Weight), q.weight))
 	}
 	if far(right, e.V) <= round {
 		return
