@@ -148,16 +148,17 @@ func (r *replay) turn(q *queue, c *client, e *Event) {
 	case Ahead:
 		q.advance(c, e.Span)
 	case Yield:
-		c.deadline += virtual(uint64(sliceOf(c, e)), c.weight)
+		c.deadline += virtual(uint64(sliceOf(q, c, e)), c.weight)
 		r.compare(q, c, e, "yields")
 	}
 }
 
 // sliceOf is the request in force: it may change while the task competes, and
 // then counts from the next request on.
-func sliceOf(c *client, e *Event) uint32 {
+func sliceOf(q *queue, c *client, e *Event) uint32 {
 	if e.Slice != 0 {
 		c.slice = e.Slice
+		q.longest = max(q.longest, c.slice)
 	}
 	return c.slice
 }
@@ -166,7 +167,7 @@ func (r *replay) charge(q *queue, c *client, e *Event) {
 	if e.Span < c.aheadNs {
 		r.fault(BadCharge, e, r.foreign(e, q), "%d ns, less than the %d ns in advance", e.Span, c.aheadNs)
 	}
-	sliceOf(c, e)
+	sliceOf(q, c, e)
 	q.charge(c, e.Span)
 	r.compare(q, c, e, "was charged")
 	r.lags(q, e)

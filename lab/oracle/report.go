@@ -22,7 +22,7 @@ const (
 	Unknown      Fault = "unknown task" // it never joined the queue
 )
 
-// Faults lists all of them in the order of a report.
+// faults lists all of them in the order of a report.
 var faults = []Fault{WrongPick, WrongV, BadPlacement, BadCharge, BadSettle, BadRelease, BadLeave, BadRun, LagBound, Unknown}
 
 var pickNames = []string{Dispatch: "dispatch", Keep: "keep", Preempt: "preempt", Direct: "direct", Rescue: "rescue", Last: "last"}
