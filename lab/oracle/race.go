@@ -98,10 +98,7 @@ func (r *replay) checkV(q *queue, e *Event, others ...uint64) uint64 {
 		return now
 	}
 	r.report.VChecks++
-	round := uint64(roundV)
-	for _, c := range q.clients {
-		round += uint64(c.aheads)
-	}
+	round := uint64(r.roundOf(q))
 	for _, right := range append(others, now) {
 		if far(right, e.NowV) <= round {
 			q.suspect = wide{}

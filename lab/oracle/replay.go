@@ -243,7 +243,9 @@ func (r *replay) member(q *queue, e *Event) *client {
 // and a Tick. A task's own turn can begin below 0 when nobody else waits, or
 // after it came with a lag, hence r and q below; a lag that a task brought
 // adds at most r above. The longest is of all since the queue was last empty:
-// what they caused stays when they go. Each excursion counts once.
+// what they caused stays when they go. Each excursion counts once. In a queue
+// that many join and leave with lag it can happen by right, if rarely: V jumps
+// by what each of them brings or takes.
 func (r *replay) lags(q *queue, e *Event) {
 	now := q.now()
 	turn := float64(q.longest) + Tick
