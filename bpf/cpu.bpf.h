@@ -38,6 +38,7 @@ struct cpu_queue {
 	u32 queued;		 /* put into the dispatch queues, less those taken out here */
 	u32 parked;		 /* of these, at most so many are parked */
 	u32 mixed;		 /* the spans of ready tasks differ */
+	u32 cpu, tier;		 /* whose it is */
 	struct cpu_departures gone;
 };
 

@@ -58,6 +58,7 @@ static void queue_settle(struct cpu_queue *queue)
 	/* Between the two additions of a departure: take both next time. */
 	if (READ_ONCE(queue->gone.begun) != done || !w)
 		return;
+	record_sums(ROTA_RECORD_SETTLE, queue, w, wv, 0);
 	queue->seen_w += w;
 	queue->seen_wv += wv;
 	queue->tree.sum_w -= w;
@@ -77,6 +78,7 @@ static __always_inline void queue_charge_ahead(struct cpu_ctx *cpuc, u64 now_ns)
 	if (elapsed_ns <= 0 || !cpuc->curr_tid || !cpuc->curr_weight)
 		return;
 	vt = eevdf_vt(elapsed_ns, cpuc->curr_weight);
+	record_ahead(cpuc, elapsed_ns);
 	cpuc->curr_at_ns = now_ns;
 	cpuc->curr_vt += vt;
 	cpuc->ahead_wv += vt * cpuc->curr_weight;
@@ -122,6 +124,7 @@ static bool queue_release(struct cpu_queue *queue, u64 now_vt)
 
 	if (!w || wv > (s64)(now_vt - queue->tree.zero_vt) * (s64)w)
 		return false;
+	record_sums(ROTA_RECORD_RELEASE, queue, w, 0, now_vt);
 	/* In this order: others read the difference of the weights. */
 	WRITE_ONCE(queue->ghost_w, 0);
 	queue->ghost_wv = 0;
@@ -177,43 +180,51 @@ static s64 queue_lag(struct cpu_queue *queue, struct task_ctx *taskc, u32 cpu, u
 	return eevdf_rescale(now_vt - taskc->left_vt, w, taskc->weight);
 }
 
+/* Gives a task its place among those who compete; returns how, for the record. */
+static u32 queue_place(struct cpu_queue *queue, struct task_ctx *taskc, u32 cpu, u64 *now_vt)
+{
+	s64 lag_vt = 0;
+
+	if (queue->tree.sum_w) {
+		queue_settle(queue);
+		*now_vt = eevdf_rebase(&queue->tree);
+		if (queue_release(queue, *now_vt))
+			*now_vt = eevdf_now(&queue->tree);
+		if (queue_haunted_by(queue, taskc, cpu) && taskc->ghost_w == taskc->weight &&
+		    !eevdf_before(taskc->left_vt, *now_vt)) {
+			queue_withdraw(queue, taskc);
+			taskc->vt = taskc->left_vt;
+			return ROTA_JOIN_GHOST;
+		}
+		lag_vt = queue_lag(queue, taskc, cpu, *now_vt);
+	}
+	if (!queue->tree.sum_w) {
+		/* Alone: there is nobody to owe or to be owed. */
+		taskc->vt = queue->tree.zero_vt;
+		queue->tree.sum_w = taskc->weight;
+		return ROTA_JOIN_EMPTY;
+	}
+	*now_vt = eevdf_now(&queue->tree);
+	/* A hair ahead: of equals the newcomer is the one to run, as in the kernel. */
+	taskc->vt = eevdf_place(&queue->tree, *now_vt, lag_vt, taskc->weight) - 1;
+	eevdf_join(&queue->tree, taskc->vt, taskc->weight);
+	return 0;
+}
+
 /* The task competes on this CPU from now on. */
 static void queue_join(struct task_ctx *taskc, struct cpu_ctx *cpuc, u32 cpu, u64 now_ns)
 {
 	struct cpu_queue *queue = cpu_queue(cpuc, taskc->tier);
-	s64 lag_vt = 0;
-	u64 now_vt;
+	u32 how = taskc->fresh ? ROTA_JOIN_NEW : 0;
+	u64 now_vt = 0;
 
 	taskc->joined = cpu;
-	if (queue->tree.sum_w) {
+	if (queue->tree.sum_w)
 		queue_charge_ahead(cpuc, now_ns);
-		queue_settle(queue);
-		now_vt = eevdf_rebase(&queue->tree);
-		if (queue_release(queue, now_vt))
-			now_vt = eevdf_now(&queue->tree);
-		if (queue_haunted_by(queue, taskc, cpu) && taskc->ghost_w == taskc->weight &&
-		    !eevdf_before(taskc->left_vt, now_vt)) {
-			queue_withdraw(queue, taskc);
-			taskc->ghost_w = 0;
-			taskc->vt = taskc->left_vt;
-			taskc->deadline_vt = queue_first_deadline(taskc);
-			return;
-		}
-		lag_vt = queue_lag(queue, taskc, cpu, now_vt);
-	}
+	how |= queue_place(queue, taskc, cpu, &now_vt);
 	taskc->ghost_w = 0;
-	if (!queue->tree.sum_w) {
-		/* Alone: there is nobody to owe or to be owed. */
-		taskc->vt = queue->tree.zero_vt;
-		taskc->deadline_vt = queue_first_deadline(taskc);
-		queue->tree.sum_w = taskc->weight;
-		return;
-	}
-	now_vt = eevdf_now(&queue->tree);
-	/* A hair ahead: of equals the newcomer is the one to run, as in the kernel. */
-	taskc->vt = eevdf_place(&queue->tree, now_vt, lag_vt, taskc->weight) - 1;
 	taskc->deadline_vt = queue_first_deadline(taskc);
-	eevdf_join(&queue->tree, taskc->vt, taskc->weight);
+	record_at(ROTA_RECORD_JOIN, how, taskc, cpu, now_vt);
 }
 
 /*
@@ -230,6 +241,7 @@ static void queue_leave(struct task_ctx *taskc, u32 cpu, bool sleeps)
 		!sleeps && eevdf_before(vt, taskc->deadline_vt) ? taskc->deadline_vt - vt : 0;
 
 	if (taskc->joined == cpu && queue->tree.sum_w == w + queue->ghost_w) {
+		record_leave(ROTA_LEAVE_LAST | (sleeps ? ROTA_LEAVE_SLEEP : 0), taskc, cpu, vt, 0);
 		taskc->joined = -1;
 		taskc->vt = 0;
 		queue_reset(queue, vt);
@@ -243,9 +255,14 @@ static void queue_leave(struct task_ctx *taskc, u32 cpu, bool sleeps)
 	taskc->left = sleeps ? taskc->joined : -1;
 	if (taskc->joined == cpu && sleeps && (s64)taskc->vt < 0) {
 		queue_haunt(queue, taskc, now_vt);
+		record_leave(ROTA_LEAVE_SLEEP | ROTA_LEAVE_GHOST, taskc, cpu, taskc->left_vt,
+			     now_vt);
 	} else if (taskc->joined == cpu) {
 		eevdf_leave(&queue->tree, vt, w);
+		record_leave(sleeps ? ROTA_LEAVE_SLEEP : 0, taskc, cpu, vt, now_vt);
 	} else {
+		record_leave(ROTA_LEAVE_AFAR | (sleeps ? ROTA_LEAVE_SLEEP : 0), taskc,
+			     taskc->joined, vt, now_vt);
 		__sync_fetch_and_add(&queue->gone.begun, 1);
 		__sync_fetch_and_add(&queue->gone.w, w);
 		__sync_fetch_and_add(&queue->gone.wv, w * vt);
@@ -268,6 +285,7 @@ static u64 queue_charge(struct task_struct *p, struct task_ctx *taskc, struct cp
 		return delta_ns;
 	cpu_queue(cpuc, taskc->tier)->tree.sum_wv += (s64)(vt * taskc->weight) - cpuc->ahead_wv;
 	cpuc->ahead_wv = 0;
+	record_note(ROTA_RECORD_CHARGE, 0, taskc, taskc->joined, delta_ns);
 	return delta_ns;
 }
 
@@ -454,6 +472,7 @@ static void queue_insert(struct task_struct *p, struct task_ctx *taskc, struct c
 	/* It may be due before the head that was taken and has not run yet. */
 	cpuc->took_head = 0;
 	queue->queued++;
+	record_note(ROTA_RECORD_WAIT, 0, taskc, cpu, 0);
 	queue_note_waiting(cpuc, taskc->tier, now_ns);
 	kernel_insert_vtime(p, queue_id(taskc->tier, cpu), taskc->slice_ns, taskc->deadline_vt,
 			    enq_flags);
@@ -478,6 +497,7 @@ static void queue_enqueue(struct task_struct *p, struct task_ctx *taskc, struct 
 		/* Claimed: whoever wakes next waits in the queue. */
 		cpuc->local_taken = 1;
 		stats_preemption(cpuc->curr_class, taskc->class, cpu);
+		record_preempt(taskc, cpuc, cpu);
 		kernel_insert(p, DSQ_LOCAL, taskc->slice_ns, enq_flags | ENQ_PREEMPT);
 		return;
 	}
@@ -488,6 +508,7 @@ static void queue_enqueue(struct task_struct *p, struct task_ctx *taskc, struct 
 	if (wakes && p->nr_cpus_allowed == 1 && !cpuc->local_taken && !cpu_waiting(queue) &&
 	    taskc->tier == ROTA_FAIR) {
 		cpuc->local_taken = 1;
+		record_at(ROTA_RECORD_PICK, ROTA_PICK_DIRECT, taskc, cpu, 0);
 		kernel_insert(p, DSQ_LOCAL, taskc->slice_ns, enq_flags);
 	} else {
 		queue_insert(p, taskc, cpuc, cpu, enq_flags, now_ns);
@@ -499,11 +520,26 @@ static void queue_enqueue(struct task_struct *p, struct task_ctx *taskc, struct 
 		timer_start(cpuc, cpu, now_ns);
 }
 
-/* Takes the first task of a dispatch queue of this CPU. */
-static bool queue_take(struct cpu_queue *queue, u64 dsq)
+/* The first waiting task of a dispatch queue, for the record. */
+static u32 queue_first_tid(u64 dsq)
 {
+	struct task_struct *p;
+
+	kernel_for_waiting(it, p, dsq)
+	{
+		return p->pid;
+	}
+	return 0;
+}
+
+/* Takes the first task of a dispatch queue of this CPU. */
+static bool queue_take(struct cpu_queue *queue, u64 dsq, u32 how)
+{
+	u32 tid = record_capacity ? queue_first_tid(dsq) : 0;
+
 	if (!kernel_move_to_local(dsq))
 		return false;
+	record_take(how, queue, tid);
 	queue->queued--;
 	return true;
 }
@@ -525,7 +561,7 @@ static bool queue_pick_alike(struct cpu_queue *queue, u32 tier, struct cpu_ctx *
 		if (!eevdf_before(head_vt, prevc->deadline_vt))
 			return false;
 	}
-	if (queue_take(queue, dsq)) {
+	if (queue_take(queue, dsq, ROTA_PICK_DISPATCH)) {
 		cpuc->took_head = 1;
 		return true;
 	}
@@ -550,7 +586,7 @@ static bool queue_pick(struct cpu_queue *queue, u32 tier, u32 cpu, struct task_c
 		if (prevc && !eevdf_before(now_vt, prevc->vt) &&
 		    !eevdf_before(head_vt, prevc->deadline_vt))
 			return false;
-		if (queue_take(queue, queue_id(tier, cpu)))
+		if (queue_take(queue, queue_id(tier, cpu), ROTA_PICK_DISPATCH))
 			return true;
 		/* Another CPU was quicker. */
 	}
@@ -558,7 +594,7 @@ static bool queue_pick(struct cpu_queue *queue, u32 tier, u32 cpu, struct task_c
 	if (prevc || !queue->parked)
 		return false;
 	/* Somebody always is eligible, but for the rounding of V. */
-	if (!queue_take(queue, queue_parked_id(tier, cpu)))
+	if (!queue_take(queue, queue_parked_id(tier, cpu), ROTA_PICK_LAST))
 		return false;
 	queue->parked -= !!queue->parked;
 	return true;

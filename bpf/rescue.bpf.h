@@ -32,6 +32,7 @@ static bool rescue_from(u64 dsq, u32 cpu, u64 now_ns)
 		if (!kernel_move(&it, p, DSQ_LOCAL, 0))
 			continue;
 		taskc->rescued = 1;
+		record_note(ROTA_RECORD_PICK, ROTA_PICK_RESCUE, taskc, cpu, 0);
 		cpu_counters(cpu)->rescues++;
 		return true;
 	}

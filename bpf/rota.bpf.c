@@ -45,6 +45,7 @@
 #include "cpu.bpf.h"
 #include "stats.bpf.h"
 #include "task.bpf.h"
+#include "record.bpf.h"
 #include "timer.bpf.h"
 #include "queue.bpf.h"
 #include "priority.bpf.h"
@@ -144,6 +145,7 @@ static void keep(struct task_struct *prev, struct task_ctx *prevc, struct cpu_ct
 	cpuc->curr_rescued = 0;
 	cpuc->local_taken = 0;
 	queue_note_waiting(cpuc, prevc->tier, now_ns);
+	record_pick(ROTA_PICK_KEEP, prevc, cpuc, prev->thread_info.cpu);
 	kernel_set_slice(prev, prevc->slice_ns);
 	note_running(prev, prevc, cpuc, now_ns);
 }
@@ -226,6 +228,7 @@ static void compete_here(struct task_struct *p, struct task_ctx *taskc, struct c
 		if (taskc->joined >= 0)
 			queue_leave(taskc, cpu, false);
 		queue_join(taskc, cpuc, cpu, now_ns);
+		record_pick(ROTA_PICK_COME, taskc, cpuc, cpu);
 	}
 	if (cpuc->took_head) {
 		cpuc->took_head = 0;
@@ -249,6 +252,7 @@ void ROTA_OP(running, struct task_struct *p)
 		return;
 	compete_here(p, taskc, cpuc, cpu, now_ns);
 	note_running(p, taskc, cpuc, now_ns);
+	record_note(ROTA_RECORD_RUN, 0, taskc, cpu, 0);
 	cpu_counters(cpu)->dispatches[taskc->tier < ROTA_NONE ? taskc->tier : ROTA_FAIR]++;
 	stats = stats_class(taskc->class);
 	if (stats) {
@@ -291,8 +295,10 @@ bool ROTA_OP(yield, struct task_struct *from, struct task_struct *to)
 {
 	struct task_ctx *taskc = task_find(from);
 
-	if (taskc && eevdf_before(taskc->deadline_vt, taskc->vt + 2 * taskc->request_vt))
+	if (taskc && eevdf_before(taskc->deadline_vt, taskc->vt + 2 * taskc->request_vt)) {
 		taskc->deadline_vt += taskc->request_vt;
+		record_note(ROTA_RECORD_YIELD, 0, taskc, from->thread_info.cpu, 0);
+	}
 	kernel_set_slice(from, 0);
 	return false;
 }
@@ -321,6 +327,7 @@ s32 ROTA_OP(init_task, struct task_struct *p, struct scx_init_task_args *args)
 	taskc->joined = taskc->left = -1;
 	taskc->fresh = args->fork;
 	taskc->user = p->cred->euid.val;
+	taskc->tid = p->pid;
 	taskc->tier = ROTA_FAIR;
 	task_outdate(taskc);
 	class_count(taskc->class, 1);
@@ -460,6 +467,9 @@ s32 ROTA_OP(init)
 
 		cpuc->llc = llc_of[cpu & (ROTA_MAX_CPUS - 1)];
 		cpuc->curr_tier = ROTA_NONE;
+		cpuc->queues[0].cpu = cpuc->queues[1].cpu = cpu;
+		cpuc->queues[0].tier = ROTA_FAIR;
+		cpuc->queues[1].tier = ROTA_BACKGROUND;
 		err = create_queues(cpu);
 		err = err ?: timer_create(cpu);
 		if (err)

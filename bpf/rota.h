@@ -96,6 +96,59 @@ struct rota_event {
 	__u64 start_ns; /* start_boottime: with the tid it names one live task */
 };
 
+/* What a record is about; lab/oracle reads them. */
+enum rota_record_kind {
+	ROTA_RECORD_JOIN = 1,	 /* competes from now on, placed at vt */
+	ROTA_RECORD_LEAVE = 2,	 /* no longer */
+	ROTA_RECORD_SETTLE = 3,	 /* departures of span_ns of weight, vt = sum of weight * v */
+	ROTA_RECORD_RELEASE = 4, /* ghosts of that weight are let go */
+	ROTA_RECORD_WAIT = 5,	 /* is ready and waits */
+	ROTA_RECORD_PICK = 6,	 /* was chosen to run next */
+	ROTA_RECORD_RUN = 7,
+	ROTA_RECORD_CHARGE = 8, /* for span_ns of CPU time */
+	ROTA_RECORD_AHEAD = 9,	/* the same in advance, in the sums only */
+	ROTA_RECORD_YIELD = 10,
+};
+
+/* Of a JOIN and of a LEAVE, or-ed. */
+enum rota_record_how {
+	ROTA_JOIN_EMPTY = 1, /* nobody was there */
+	ROTA_JOIN_NEW = 2,   /* half a request */
+	ROTA_JOIN_GHOST = 4, /* it took its ghost back */
+	ROTA_LEAVE_SLEEP = 1,
+	ROTA_LEAVE_AFAR = 2, /* to be settled */
+	ROTA_LEAVE_GHOST = 4,
+	ROTA_LEAVE_LAST = 8,
+};
+
+/* Of a PICK. */
+enum rota_record_pick {
+	ROTA_PICK_DISPATCH = 1, /* chosen among those who wait */
+	ROTA_PICK_KEEP = 2,	/* what ran goes on */
+	ROTA_PICK_PREEMPT = 3,	/* wakes and takes the CPU from span_ns, a tid */
+	ROTA_PICK_DIRECT = 4,	/* wakes and is next, because nobody waits */
+	ROTA_PICK_RESCUE = 5,	/* by the starvation bound */
+	ROTA_PICK_LAST = 6,	/* nobody was eligible */
+	ROTA_PICK_COME = 7,	/* to an idle CPU, or pulled there */
+};
+
+struct rota_record {
+	__u64 time_ns; /* monotonic, one clock for all CPUs */
+	__u64 vt;
+	__u64 deadline_vt;
+	__u64 now_vt; /* V of the queue, 0: not computed */
+	__u64 span_ns;
+	__u32 tid;
+	__u32 weight;
+	__u32 slice_ns;
+	__u16 cpu; /* whose queue it is about */
+	__u8 tier;
+	__u8 kind; /* enum rota_record_kind */
+	__u16 how;
+	__u16 writer; /* the CPU that wrote it */
+	__u32 pad;
+};
+
 /* Argument of the program that puts one task into a class. */
 struct rota_set_class {
 	__u64 start_ns; /* 0: whoever has this tid now */

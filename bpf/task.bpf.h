@@ -35,6 +35,7 @@ struct task_ctx {
 	u32 ghost_w;	/* the weight of its ghost there, 0: none */
 	u32 ghost_epoch;
 	u32 user; /* whose rights it has */
+	u32 tid;
 	u16 class;
 	u8 tier;      /* that it competes in; may lag behind its class until refreshed */
 	u8 unsettled; /* the daemon was asked about it and has not answered yet */

@@ -25,6 +25,7 @@ const defaultConfig = "/etc/rota/rota.yaml"
 
 func runCommand() *cobra.Command {
 	var config, fault string
+	var record recorder
 	c := &cobra.Command{
 		Use:   "run",
 		Short: "Schedule this machine until asked to stop",
@@ -42,17 +43,23 @@ Exit code: 0 asked to stop; 78 this kernel can't run rota; 1 anything else.`,
 	}
 	c.Flags().StringVarP(&config, "config", "c", "", "configuration file (default "+defaultConfig+")")
 	socket := addSocket(c)
+	c.Flags().StringVar(&record.path, "record", "", "write what the fair tier decides to this file, for rota-lab oracle")
+	c.Flags().IntVar(&record.events, "record-events", 200000, "room of the record: events for each CPU, of 64 bytes")
 	c.Flags().StringVar(&fault, "debug-fault", "", `provoke a fault a second after the start: "error"`)
 	_ = c.Flags().MarkHidden("debug-fault")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		if fault != "" && fault != "error" {
 			return fmt.Errorf(`rota run: --debug-fault %q: unknown: write "error"`, fault)
 		}
+		if err := record.check(); err != nil {
+			return err
+		}
 		source := daemon.Source{Path: config}
 		if config == "" {
 			source = daemon.Source{Path: defaultConfig, Optional: true}
 		}
 		options := runOptions(source, logger(wantJSON(c)))
+		options.Load = record.load
 		options.ProvokeError = fault == "error"
 		return explain(run(c.Context(), options, *socket))
 	}
@@ -80,14 +87,7 @@ func runOptions(source daemon.Source, log *slog.Logger) daemon.Options {
 		log.Warn("systemd: watchdog", "error", err)
 	}
 	return daemon.Options{
-		Source: source,
-		Load: func(ctx context.Context, p sched.Params, log *slog.Logger) (daemon.Scheduler, error) {
-			s, err := sched.Load(ctx, p, log)
-			if err != nil {
-				return nil, err // not a nil *Scheduler in a Scheduler
-			}
-			return s, nil
-		},
+		Source:   source,
 		Proc:     "/proc",
 		Passwd:   "/etc/passwd",
 		Notify:   func(state string) { _, _ = systemd.SdNotify(false, state) },

@@ -21,6 +21,8 @@ func (p Params) validate() error {
 		return fmt.Errorf("slice %v: must be 100us..100ms", p.Slice)
 	case p.StarvationBound < 50*time.Millisecond || p.StarvationBound > 10*time.Second:
 		return fmt.Errorf("starvation bound %v: must be 50ms..10s", p.StarvationBound)
+	case p.Record != 0 && (p.Record < MinRecord || p.Record > MaxRecord):
+		return fmt.Errorf("record of %d events: must be %d..%d", p.Record, MinRecord, MaxRecord)
 	}
 	for _, class := range p.Classes {
 		if class.Weight < 1 || class.Weight > 10000 || class.Tier > Background || class.Cap > 1000 {
@@ -104,6 +106,7 @@ func (s *Scheduler) Configure(p Params) error {
 			return fmt.Errorf("configure scheduler: %s: %w", name, err)
 		}
 	}
+	p.Record = s.params.Record
 	s.params = p
 	if _, err := s.coll.Programs["rota_reconfigured"].Run(&ebpf.RunOptions{}); err != nil {
 		return fmt.Errorf("configure scheduler: %w", err)

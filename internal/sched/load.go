@@ -91,6 +91,9 @@ func (s *Scheduler) load(cache *btf.Cache, kernel *btf.Spec) error {
 	if err := s.prepare(spec); err != nil {
 		return err
 	}
+	if err := s.makeRoom(spec); err != nil {
+		return err
+	}
 	s.coll, err = ebpf.NewCollectionWithOptions(spec, ebpf.CollectionOptions{Cache: cache})
 	var verifier *ebpf.VerifierError
 	if errors.As(err, &verifier) {

@@ -56,6 +56,9 @@ type Params struct {
 	// Watch asks for events about tasks. Without rules that look at tasks
 	// there is nothing to classify, and fork storms cost nothing.
 	Watch bool
+	// Record is for how many events of each CPU there is a record, see
+	// WriteRecord: 0, or MinRecord..MaxRecord. It holds from loading on.
+	Record int
 }
 
 // FairSwitches are the choices that EEVDF leaves to the fair tier.

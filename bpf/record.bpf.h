@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * record: what the fair and the background tier decided, for somebody to judge.
+ *
+ * Problem: whether each pick is EEVDF's can only be said by whoever knows all
+ * that came before it.
+ *
+ * How: when the loader gives it room, every change of a queue and every pick
+ * is written down in the part of the CPU that makes it, in order and without
+ * a lock. User space reads the parts when the scheduler is done; the lab
+ * replays them against a model. When one part is full, all end.
+ *
+ * Limits: without room the verifier removes everything here but the loads of
+ * record_capacity.
+ */
+
+const volatile u32 record_capacity; /* set by the loader: records for each CPU, 0: none */
+u32 record_stopped;		    /* set by the daemon, and here when a part is full */
+u32 record_used[ROTA_MAX_CPUS];	    /* records in each part */
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__type(key, u32);
+	__type(value, struct rota_record);
+	__uint(max_entries, 1); /* the loader widens it */
+} records SEC(".maps");
+
+/* The next record of this CPU, with what every record says; NULL: none is wanted. */
+static struct rota_record *record_new(u32 kind, u32 how, u32 cpu, u32 tier)
+{
+	u32 writer = bpf_get_smp_processor_id();
+	u32 *used = &record_used[writer & (ROTA_MAX_CPUS - 1)];
+	struct rota_record *record;
+	u32 at = *used;
+
+	if (READ_ONCE(record_stopped) || tier == ROTA_PRIORITY)
+		return NULL;
+	if (at >= record_capacity) {
+		WRITE_ONCE(record_stopped, 1);
+		return NULL;
+	}
+	at += writer * record_capacity;
+	record = bpf_map_lookup_elem(&records, &at);
+	if (!record)
+		return NULL;
+	*used += 1;
+	record->time_ns = bpf_ktime_get_ns();
+	record->kind = kind;
+	record->how = how;
+	record->cpu = cpu;
+	record->tier = tier;
+	record->writer = writer;
+	return record;
+}
+
+/* The same about a task that competes on this CPU. */
+static struct rota_record *record_task(u32 kind, u32 how, const struct task_ctx *taskc, u32 cpu)
+{
+	struct rota_record *record = record_new(kind, how, cpu, taskc->tier);
+
+	if (!record)
+		return NULL;
+	record->tid = taskc->tid;
+	record->weight = taskc->weight;
+	record->slice_ns = taskc->slice_ns;
+	record->vt = taskc->vt;
+	record->deadline_vt = taskc->deadline_vt;
+	return record;
+}
+
+static __always_inline void record_note(u32 kind, u32 how, const struct task_ctx *taskc, u32 cpu,
+					u64 span_ns)
+{
+	struct rota_record *record;
+
+	if (!record_capacity)
+		return;
+	record = record_task(kind, how, taskc, cpu);
+	if (record)
+		record->span_ns = span_ns;
+}
+
+/* A decision, or a change of the queue, together with its V then. */
+static __always_inline void record_at(u32 kind, u32 how, const struct task_ctx *taskc, u32 cpu,
+				      u64 now_vt)
+{
+	struct rota_record *record;
+
+	if (!record_capacity)
+		return;
+	record = record_task(kind, how, taskc, cpu);
+	if (record)
+		record->now_vt = now_vt;
+}
+
+/* A decision for a task that competes here. */
+static __always_inline void record_pick(u32 how, const struct task_ctx *taskc, struct cpu_ctx *cpuc,
+					u32 cpu)
+{
+	if (record_capacity)
+		record_at(ROTA_RECORD_PICK, how, taskc, cpu,
+			  eevdf_now(&cpu_queue(cpuc, taskc->tier)->tree));
+}
+
+/* A task takes the CPU of the one that runs. */
+static __always_inline void record_preempt(const struct task_ctx *taskc, struct cpu_ctx *cpuc,
+					   u32 cpu)
+{
+	struct rota_record *record;
+
+	if (!record_capacity)
+		return;
+	record = record_task(ROTA_RECORD_PICK, ROTA_PICK_PREEMPT, taskc, cpu);
+	if (!record)
+		return;
+	record->now_vt = eevdf_now(&cpu_queue(cpuc, taskc->tier)->tree);
+	record->span_ns = cpuc->curr_tid;
+}
+
+/* The first of a dispatch queue is taken. */
+static __always_inline void record_take(u32 how, const struct cpu_queue *queue, u32 tid)
+{
+	struct rota_record *record;
+
+	if (!record_capacity)
+		return;
+	record = record_new(ROTA_RECORD_PICK, how, queue->cpu, queue->tier);
+	if (!record)
+		return;
+	record->tid = tid;
+	record->now_vt = eevdf_now(&queue->tree);
+}
+
+/* What runs is charged in advance, in the sums only. */
+static __always_inline void record_ahead(const struct cpu_ctx *cpuc, u64 span_ns)
+{
+	struct rota_record *record;
+
+	if (!record_capacity)
+		return;
+	record = record_new(ROTA_RECORD_AHEAD, 0, cpuc->queues[0].cpu, cpuc->curr_tier);
+	if (!record)
+		return;
+	record->tid = cpuc->curr_tid;
+	record->weight = cpuc->curr_weight;
+	record->span_ns = span_ns;
+}
+
+/* Departures are settled, or ghosts are let go: so much weight less. */
+static __always_inline void record_sums(u32 kind, const struct cpu_queue *queue, u64 w, u64 vt,
+					u64 now_vt)
+{
+	struct rota_record *record;
+
+	if (!record_capacity)
+		return;
+	record = record_new(kind, 0, queue->cpu, queue->tier);
+	if (!record)
+		return;
+	record->weight = w > 0xffffffff ? 0xffffffff : w;
+	record->span_ns = w;
+	record->vt = vt;
+	record->now_vt = now_vt;
+}
+
+/* A task stops to compete; vt is where it did, its own field holds its lag by now. */
+static __always_inline void record_leave(u32 how, const struct task_ctx *taskc, u32 cpu, u64 vt,
+					 u64 now_vt)
+{
+	struct rota_record *record;
+
+	if (!record_capacity)
+		return;
+	record = record_task(ROTA_RECORD_LEAVE, how, taskc, cpu);
+	if (!record)
+		return;
+	record->vt = vt;
+	record->now_vt = now_vt;
+}
