@@ -26,6 +26,10 @@ type Row struct {
 	Scheduler string `json:"scheduler"`        // "kernel", "rota", or a path with arguments
 	Config    string `json:"config,omitempty"` // rota's YAML; "" = started without a file
 	Fifo      bool   `json:"fifo,omitempty"`   // the scenario runs its measured chain SCHED_FIFO
+	// Features of the kernel's own scheduler, as in debugfs: "NO_RUN_TO_PARITY".
+	Features []string `json:"features,omitempty"`
+	// About is one line for a reader, where the rest of the row doesn't say it.
+	About string `json:"-"`
 }
 
 // Guest is the running machine as a scenario sees it. Its methods are safe for

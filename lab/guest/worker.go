@@ -49,6 +49,9 @@ func (g *Guest) cell(find Functions) error {
 	if err := g.prepare(plan); err != nil {
 		return err
 	}
+	if err := g.setFeatures(featuresPath); err != nil {
+		return err
+	}
 	g.jitter("scheduler")
 	if err := g.StartScheduler(); err != nil {
 		g.Event("attached", "false")
