@@ -83,11 +83,11 @@ func (f runFlags) cells(ctx context.Context, s scenario.Scenario) ([]job, error)
 	}
 	var jobs []job
 	known := map[string]kernels.Kernel{}
-	for _, want := range f.kernels {
+	for round, want := range f.kernels {
 		for _, row := range rows {
-			name := want
-			if row.Kernel != "" {
-				name = row.Kernel
+			name := kernelFor(row, want, round)
+			if name == "" {
+				continue
 			}
 			k, fetched := known[name]
 			if !fetched {
@@ -106,6 +106,18 @@ func (f runFlags) cells(ctx context.Context, s scenario.Scenario) ([]job, error)
 		}
 	}
 	return jobs, nil
+}
+
+// kernelFor names the kernel on which a row runs in a round over --kernel. A
+// row with a kernel of its own runs in the first round only: "" is the others.
+func kernelFor(row scenario.Row, want string, round int) string {
+	switch {
+	case row.Kernel == "":
+		return want
+	case round == 0:
+		return row.Kernel
+	}
+	return ""
 }
 
 // chooseRows picks rows by scheduler and by name; a scheduler that is a path

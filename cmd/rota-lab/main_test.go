@@ -51,6 +51,19 @@ func TestChooseRows(t *testing.T) {
 	}
 }
 
+func TestKernelFor(t *testing.T) {
+	any, own := scenario.Row{Name: "rota"}, scenario.Row{Name: "cfs", Kernel: "6.1"}
+	for i, c := range []struct {
+		row   scenario.Row
+		round int
+		want  string
+	}{{any, 0, "7.2"}, {any, 1, "7.2"}, {own, 0, "6.1"}, {own, 1, ""}} {
+		if got := kernelFor(c.row, "7.2", c.round); got != c.want {
+			t.Errorf("case %d: %q, want %q", i, got, c.want)
+		}
+	}
+}
+
 func TestToRun(t *testing.T) {
 	j := job{row: scenario.Row{Name: "rota", Scheduler: "rota", Config: "c"}, kernel: kernels.Kernel{Release: "6.18.15", Note: "note"}, seed: 7}
 	out := cell.Outcome{Results: guest.Results{

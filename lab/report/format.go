@@ -17,6 +17,8 @@ func unitOf(metric string) string {
 		return unit
 	case "mb":
 		return "MB"
+	case "hz":
+		return "/s"
 	}
 	return ""
 }

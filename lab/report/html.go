@@ -33,6 +33,7 @@ type pagePart struct {
 	Promises  []pagePromise
 	Reached   int
 	Remarks   []string
+	Scatters  []pageFigure
 	Shapes    []pageFigure
 	Configs   []pageConfig
 	Events    []pageEvents
@@ -40,8 +41,8 @@ type pagePart struct {
 }
 
 type pageColumn struct {
-	Name, About string
-	Color       template.CSS
+	Name, About, Kernel string
+	Color               template.CSS
 }
 
 type pageGroup struct {
@@ -113,7 +114,7 @@ func Page(w io.Writer, r Results, info Info) error {
 		p.Title = r.Scenario
 	}
 	for _, part := range parts(r, info) {
-		shown, err := pagePartOf(r, part)
+		shown, err := pagePartOf(r, part, info.Plots)
 		if err != nil {
 			return fmt.Errorf("report of kernel %q: %w", part.kernel, err)
 		}
@@ -129,7 +130,7 @@ func Page(w io.Writer, r Results, info Info) error {
 	return nil
 }
 
-func pagePartOf(r Results, p part) (pagePart, error) {
+func pagePartOf(r Results, p part, plots []Plot) (pagePart, error) {
 	shown := pagePart{Heading: heading(r, p), Width: len(p.rows) + 1, Remarks: p.remarks(), Events: pageEventsOf(p)}
 	for _, row := range p.rows {
 		if text := p.config(row); text != "" {
@@ -137,6 +138,7 @@ func pagePartOf(r Results, p part) (pagePart, error) {
 		}
 		shown.Columns = append(shown.Columns, pageColumn{
 			Name: row, Color: template.CSS(fmt.Sprintf("background:var(--plot%d)", series+p.colors[row]%maxSeries)), About: p.about(row),
+			Kernel: shortKernel(p.own[row]),
 		})
 	}
 	for _, m := range p.metrics {
@@ -149,6 +151,9 @@ func pagePartOf(r Results, p part) (pagePart, error) {
 			shown.Reached++
 		}
 		shown.Promises = append(shown.Promises, pagePromiseOf(o))
+	}
+	if err := shown.addScatters(p, plots); err != nil {
+		return pagePart{}, err
 	}
 	return shown, shown.addShapes(p)
 }
@@ -268,6 +273,12 @@ func (p part) config(row string) string {
 
 // about describes a row below its name.
 func (p part) about(row string) string {
+	if kernel := p.own[row]; kernel != "" {
+		return strings.TrimSuffix("kernel "+kernel+": "+p.abouts[row], ": ")
+	}
+	if about := p.abouts[row]; about != "" {
+		return about
+	}
 	for _, run := range p.runs {
 		if run.Row != row {
 			continue

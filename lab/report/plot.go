@@ -28,7 +28,7 @@ const (
 )
 
 // maxSeries is how many rows have a colour of their own.
-const maxSeries = 8
+const maxSeries = 14
 
 func named(n int) color.Color { return color.RGBA{R: 1, G: 2, B: uint8(n + 1), A: 255} }
 
@@ -227,7 +227,7 @@ func distributionPlot(p part, name string) (string, error) {
 	plot.X.Max = max(min(high, math.MaxFloat64/2)*1.1, 10*plot.X.Min)
 	plot.Y.Min, plot.Y.Max = min(decadeBelow(least), 0.1), 1
 	plot.X.Tick.Marker, plot.Y.Tick.Marker = decades{}, decades{percent: true}
-	plot.X.Label.Text = strings.TrimSpace("later than, " + unitOf(name))
+	plot.X.Label.Text = strings.TrimSpace("more than, " + unitOf(name))
 	plot.Y.Label.Text = "share of all"
 	return svg(plot, 420, 230, name)
 }

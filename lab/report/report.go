@@ -92,6 +92,9 @@ type Bound struct {
 	AtMost  float64
 }
 
+// Plot sets the figure named Y, on a logarithmic scale, against the one named X.
+type Plot struct{ Title, X, Y string }
+
 // Info is what a report says about a scenario beside its figures.
 type Info struct {
 	// Title heads the report; Question is the sentence that the table answers.
@@ -102,6 +105,13 @@ type Info struct {
 	// Metrics are the lines of the table in order; figures of the results that
 	// are not named here follow in alphabetical order.
 	Metrics []Metric
+	// About describes a row below its name, where its runs don't say enough.
+	About map[string]string
+	// OwnKernel marks the rows that run on a kernel of their own, whatever
+	// kernel the others run on: they stand beside the others.
+	OwnKernel map[string]bool
+	// Plots set two figures against each other, one point per row.
+	Plots []Plot
 	// Command is the line that repeats the results.
 	Command string
 }

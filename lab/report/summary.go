@@ -73,16 +73,24 @@ type part struct {
 	seeds   []int64
 	metrics []Metric
 	runs    []Run
+	abouts  map[string]string // words about rows
+	own     map[string]string // kernels of the rows that have their own
 }
 
-// parts splits results by kernel, in order of appearance.
+// parts splits results by kernel, in order of appearance. Rows with a kernel of
+// their own stand in every part, beside those of the part's kernel.
 func parts(r Results, info Info) []part {
 	var list []part
+	var guests []Run
 	index := map[string]int{}
 	for _, run := range r.Runs {
 		kernel := run.Kernel
 		if kernel == "" {
 			kernel = r.Kernel
+		}
+		if info.OwnKernel[run.Row] {
+			guests = append(guests, run)
+			continue
 		}
 		i, seen := index[kernel]
 		if !seen {
@@ -92,14 +100,39 @@ func parts(r Results, info Info) []part {
 		}
 		list[i].runs = append(list[i].runs, run)
 	}
+	if len(list) == 0 && len(guests) > 0 {
+		list = []part{{kernel: kernelsOf(guests)}}
+	}
 	for i := range list {
 		p := &list[i]
+		p.abouts, p.own = info.About, map[string]string{}
+		p.runs = append(p.runs, guests...)
+		for _, run := range guests {
+			p.own[run.Row] = run.Kernel
+		}
 		p.rows = orderedRows(p.runs, info.Rows)
 		p.colors = colorsOf(p.rows, info.Rows)
 		p.seeds = seedsOf(p.runs)
 		p.metrics = orderedMetrics(p.runs, info.Metrics)
 	}
 	return list
+}
+
+// kernelsOf lists the kernels of some runs.
+func kernelsOf(runs []Run) string {
+	var names []string
+	for _, run := range runs {
+		if !contains(names, run.Kernel) {
+			names = append(names, run.Kernel)
+		}
+	}
+	return strings.Join(names, ", ")
+}
+
+// shortKernel is a release without what all packages of a distribution have.
+func shortKernel(release string) string {
+	release, _, _ = strings.Cut(release, "+")
+	return strings.TrimSuffix(strings.TrimSuffix(release, "-amd64"), "-cloud")
 }
 
 // orderedRows returns the rows that have runs: the described ones first, others

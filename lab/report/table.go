@@ -100,6 +100,7 @@ func (t *table) part(r Results, p part) {
 		head += "  " + padLeft(printable(row), widths[i])
 	}
 	t.line("%s", strings.TrimRight(head, " "))
+	t.ownKernels(p, left, widths)
 	group := ""
 	for _, m := range p.metrics {
 		if m.Group != group {
@@ -112,6 +113,19 @@ func (t *table) part(r Results, p part) {
 	for _, remark := range p.remarks() {
 		t.line("  %s", printable(remark))
 	}
+}
+
+// ownKernels says below their names on which kernels rows ran that were not
+// the heading's.
+func (t *table) ownKernels(p part, left int, widths []int) {
+	if len(p.own) == 0 {
+		return
+	}
+	line := pad("  on a kernel of its own", left)
+	for i, row := range p.rows {
+		line += "  " + padLeft(printable(shortKernel(p.own[row])), widths[i])
+	}
+	t.line("%s", t.paint(dim, strings.TrimRight(line, " ")))
 }
 
 // metricLabel is the left column: name, unit, and which way is better.
@@ -129,7 +143,7 @@ func metricLabel(m Metric) string {
 func (t *table) widths(p part) []int {
 	widths := make([]int, len(p.rows))
 	for i, row := range p.rows {
-		widths[i] = max(utf8.RuneCountInString(printable(row)), 8)
+		widths[i] = max(utf8.RuneCountInString(printable(row)), utf8.RuneCountInString(printable(shortKernel(p.own[row]))), 8)
 		for _, m := range p.metrics {
 			c := cellOf(p, m, row)
 			widths[i] = max(widths[i], len(c.plain()), len(c.span))
