@@ -33,6 +33,8 @@ type Scenario struct {
 	Rows []Row
 	// Metrics are the figures, in the order in which they are printed.
 	Metrics []Metric
+	// Plots set two of the figures against each other.
+	Plots []report.Plot
 	// Tools are programs of the host that are copied in with their libraries.
 	Tools []string
 	// Loads are our own small static programs, see lab/load.
@@ -57,7 +59,7 @@ const (
 
 // All returns every scenario, in the order in which they are listed.
 func All() []Scenario {
-	return []Scenario{wake(), ping(), throughput(), cost(), shares(), abuse(), faults()}
+	return []Scenario{wake(), latency(), ping(), throughput(), cost(), shares(), abuse(), faults()}
 }
 
 // Find returns the scenario with this name.
@@ -73,9 +75,12 @@ func Find(name string) (Scenario, bool) {
 // Info returns what a report says about s beside its figures; command is the
 // line that repeats the results.
 func (s Scenario) Info(command string) report.Info {
-	info := report.Info{Title: s.Title, Question: s.Question, Metrics: s.Metrics, Command: command}
+	info := report.Info{Title: s.Title, Question: s.Question, Metrics: s.Metrics, Plots: s.Plots, Command: command,
+		About: map[string]string{}, OwnKernel: map[string]bool{}}
 	for _, r := range s.Rows {
 		info.Rows = append(info.Rows, r.Name)
+		info.About[r.Name] = r.About
+		info.OwnKernel[r.Name] = r.Kernel != ""
 	}
 	return info
 }
