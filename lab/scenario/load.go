@@ -93,11 +93,19 @@ func (s *stage) signal(signal syscall.Signal) {
 
 // read reads the board.
 func (s *stage) read() ([]output.Slot, error) {
+	data, err := s.boardBytes()
+	if err != nil {
+		return nil, err
+	}
+	return output.Board(data)
+}
+
+func (s *stage) boardBytes() ([]byte, error) {
 	data, err := os.ReadFile(s.board)
 	if err != nil {
 		return nil, fmt.Errorf("board: %w", err)
 	}
-	return output.Board(data)
+	return data, nil
 }
 
 // work returns how many loops each slot does in the next d.

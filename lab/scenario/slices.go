@@ -1,0 +1,169 @@
+package scenario
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"rota/lab/guest"
+	"rota/lab/scenario/output"
+)
+
+// rowRota700 is rota with a slice that is shorter than a tick.
+const rowRota700 = "rota-700us"
+
+// sliceExact is how far a mean turn may be from the slice, as a share of it,
+// where rota ends it by a timer.
+const sliceExact = 0.05
+
+// turns measures whether they have the length that was asked for, and whether
+// asking changes a task's share.
+func turns() Scenario {
+	return Scenario{
+		Name:     "slices",
+		Title:    "Turns and slices",
+		Question: "Do turns have the length that was asked for, and does everybody keep his share whatever he asks for?",
+		Rows: []Row{
+			{Name: rowKernel, Scheduler: "kernel"},
+			{Name: rowRota, Scheduler: "rota"},
+			{Name: rowRota700, Scheduler: "rota", Config: "scheduler: {slice: 700us}\n"},
+		},
+		Metrics: sliceMetrics(),
+		Loads:   []string{"turns"},
+		Limit:   60 * time.Second,
+		Run:     runSlices,
+	}
+}
+
+// sliceCase is a crowd of always runnable tasks on one CPU, and the slice that
+// each has asked for; 0: none.
+type sliceCase struct {
+	name, group string
+	slices      []time.Duration
+	bounds      map[time.Duration][]Bound // of mean turns, in us
+}
+
+func sliceCases() []sliceCase {
+	const us, ms = time.Microsecond, time.Millisecond
+	exact := func(slice time.Duration, rows ...string) []Bound {
+		var bounds []Bound
+		for _, row := range rows {
+			length := float64(slice) / float64(us)
+			bounds = append(bounds, Bound{Row: row, AtLeast: length * (1 - sliceExact), AtMost: length * (1 + sliceExact)})
+		}
+		return bounds
+	}
+	return []sliceCase{
+		{"default", "two that ask for nothing", []time.Duration{0, 0},
+			map[time.Duration][]Bound{0: exact(700*us, rowRota700)}},
+		{"short", "two that ask for 100 us", []time.Duration{100 * us, 100 * us},
+			map[time.Duration][]Bound{100 * us: exact(100*us, rowRota, rowRota700)}},
+		{"pair", "100 us beside 100 ms", []time.Duration{100 * us, 100 * ms}, nil},
+		{"many", "twelve from 100 us to 100 ms", []time.Duration{100 * us, 200 * us, 400 * us, 700 * us,
+			1 * ms, 2 * ms, 4 * ms, 7 * ms, 10 * ms, 20 * ms, 50 * ms, 100 * ms},
+			// The shortest may be picked twice in a row, which is one turn to a load.
+			map[time.Duration][]Bound{200 * us: exact(200*us, rowRota, rowRota700), 400 * us: exact(400*us, rowRota, rowRota700),
+				700 * us: exact(700*us, rowRota, rowRota700), ms: exact(ms, rowRota, rowRota700)}},
+	}
+}
+
+// distinct returns the slices of a case, each once, in order.
+func (c sliceCase) distinct() []time.Duration {
+	var list []time.Duration
+	for i, slice := range c.slices {
+		if i == 0 || slice != c.slices[i-1] {
+			list = append(list, slice)
+		}
+	}
+	return list
+}
+
+// metric names a figure of those who asked for a slice.
+func (c sliceCase) metric(slice time.Duration, figure string) string {
+	name := "turns_" + c.name
+	if len(c.distinct()) > 1 {
+		name += "_" + sliceName(slice)
+	}
+	return name + "_" + figure
+}
+
+// sliceName is a slice as the configuration writes it.
+func sliceName(slice time.Duration) string { return strings.Replace(slice.String(), "µ", "u", 1) }
+
+func sliceMetrics() []Metric {
+	var metrics []Metric
+	for _, c := range sliceCases() {
+		for _, slice := range c.distinct() {
+			label := "mean turn"
+			if len(c.distinct()) > 1 {
+				label = "asked for " + sliceName(slice) + ": mean turn"
+			}
+			metrics = append(metrics, Metric{Name: c.metric(slice, "mean_us"), Group: c.group + ", one CPU", Label: label, Bounds: c.bounds[slice]})
+		}
+		metrics = append(metrics,
+			Metric{Name: "turns_" + c.name + "_share_error_pct", Group: c.group + ", one CPU", Label: "greatest error of a share", Better: -1},
+			Metric{Name: "turns_" + c.name + "_lag_ms", Group: c.group + ", one CPU", Label: "greatest lag", Better: -1})
+	}
+	return metrics
+}
+
+func runSlices(g *guest.Guest) error {
+	for _, c := range sliceCases() {
+		if err := takeTurns(g, c); err != nil {
+			return fmt.Errorf("%s: %w", c.group, err)
+		}
+	}
+	return nil
+}
+
+// turnsTime is how long each case runs: 40 turns of the longest slices.
+const turnsTime = 4 * time.Second
+
+func takeTurns(g *guest.Guest, c sliceCase) error {
+	s := newStage(g, "turns_"+c.name)
+	defer s.stop()
+	members := strconv.Itoa(len(c.slices))
+	for i, slice := range c.slices {
+		cmd := guest.Cmd{Path: "turns", Args: []string{members, strconv.Itoa(i)}, CPUs: "1", Slice: slice}
+		if _, err := s.startCounting(cmd, output.TurnsSlots); err != nil {
+			return err
+		}
+	}
+	g.Sleep(turnsTime)
+	data, err := s.boardBytes()
+	if err != nil {
+		return err
+	}
+	turns, err := output.ReadTurns(data, len(c.slices))
+	if err != nil {
+		return err
+	}
+	for i, slice := range c.distinct() {
+		of := turns[i]
+		if len(c.distinct()) == 1 {
+			of = output.JoinTurns(turns)
+		}
+		g.Metric(c.metric(slice, "mean_us"), of.MeanUs())
+		g.Histogram(c.metric(slice, "us"), turnBuckets(of))
+	}
+	words := ""
+	for i, of := range turns {
+		words += fmt.Sprintf(" %s:%d/%.0f", sliceName(c.slices[i]), of.Count, of.CPUNs/1e6)
+	}
+	g.Event("turns_"+c.name, "slice:turns/CPU ms of each:"+words)
+	g.Metric("turns_"+c.name+"_share_error_pct", output.ShareErrorPct(turns))
+	g.Metric("turns_"+c.name+"_lag_ms", output.JoinTurns(turns).LagNs/1e6)
+	return nil
+}
+
+// turnBuckets leaves out what nobody fell into, and is in us.
+func turnBuckets(t output.Turns) []guest.Bucket {
+	var list []guest.Bucket
+	for _, b := range t.Buckets {
+		if b.Count > 0 {
+			list = append(list, guest.Bucket{Low: b.LowNs / 1000, High: b.HighNs / 1000, Count: b.Count})
+		}
+	}
+	return list
+}
