@@ -39,6 +39,9 @@ struct cpu_queue {
 	u32 parked;		 /* of these, at most so many are parked */
 	u32 mixed;		 /* the spans of ready tasks differ */
 	u32 cpu, tier;		 /* whose it is */
+	u64 short_until_ns;	 /* when the next two change */
+	u64 short_ns;		 /* the shortest slice of a task that was queued, lately */
+	u64 short_before_ns;	 /* and before that */
 	struct cpu_departures gone;
 };
 
@@ -54,6 +57,7 @@ struct cpu_ctx {
 	u64 curr_deadline_vt; /* end of its request */
 	u64 curr_slice_ns;    /* its request */
 	u32 curr_rescued;     /* it runs by the starvation bound: not to be preempted at once */
+	u64 curr_since_ns;    /* when its turn began */
 	u64 curr_end_ns;      /* when its turn ends, by the timer */
 	s64 ahead_wv;	      /* its progress that is in the sum already, not yet in its v */
 	/* What waits. */

@@ -79,13 +79,17 @@ static bool place_pull(u32 cpu, u32 tier, u32 from, u64 now_ns)
 	struct cpu_ctx *fromc = cpu_find(from);
 	struct cpu_departures *gone = &cpu_queue(fromc, tier)->gone;
 	u64 dsq = queue_id(tier, from);
+	u32 tid = record_capacity ? queue_first_tid(dsq) : 0;
 	bool moved;
 
+	record_pull(cpu_queue(fromc, tier), tid, 0);
 	__sync_fetch_and_add(&gone->pull_begun, 1);
 	moved = kernel_move_to_local(dsq) || (READ_ONCE(cpu_queue(fromc, tier)->parked) &&
 					      kernel_move_to_local(queue_parked_id(tier, from)));
 	if (moved)
 		__sync_fetch_and_add(&gone->pulled, 1);
+	else
+		record_pull(cpu_queue(fromc, tier), tid, ROTA_PULL_IN_VAIN);
 	__sync_fetch_and_add(&gone->pull_done, 1);
 	if (moved)
 		cpu_counters(cpu)->steals++;

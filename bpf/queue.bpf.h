@@ -8,6 +8,8 @@
  *
  * How: EEVDF (see eevdf.h). A task joins the queue of a CPU when it becomes
  * ready there and leaves it when it sleeps or migrates, taking its lag along.
+ * Beside a shorter slice a turn ends at the first tick after that slice, though
+ * the request goes on: otherwise who asks for 100 us would wait for 100 ms.
  * Ready tasks wait in a dispatch queue of the kernel, ordered by deadline. A
  * ready task that would be picked but is not eligible is parked in a second
  * one, ordered by virtual time, until V has reached it: each request is parked
@@ -20,9 +22,9 @@
  * note (cpu_departures), because it must not touch sums that are guarded by
  * our run queue lock.
  *
- * Limits: a task that wakes is compared with the running one and with the
- * first few by deadline; when none of them is eligible, or a parked one has
- * just become so, it may have to wait for the next pick.
+ * Limits: a task that wakes is compared with the running one, the first few by
+ * deadline and the first few of the parked; when it is none of theirs to decide
+ * it has to wait for the next pick.
  */
 
 /* Ids of dispatch queues: kind and CPU or cache domain. */
@@ -34,9 +36,10 @@
 #define QUEUE_FAIR_PARKED(cpu) QUEUE_ID(5, cpu)
 #define QUEUE_BACKGROUND_PARKED(cpu) QUEUE_ID(6, cpu)
 
-#define QUEUE_TIE_VT 16000    /* 1 us at nice 0: closer than this is level */
-#define QUEUE_LOOKS 8	      /* tasks that a wake-up looks at to see whether it is the next */
-#define QUEUE_NOTE_NS 4000000 /* how exact llc_ctx.waiting_ns is kept */
+#define QUEUE_TIE_VT 16000	 /* 1 us at nice 0: closer than this is level */
+#define QUEUE_LOOKS 8		 /* tasks that a wake-up looks at to see whether it is the next */
+#define QUEUE_NOTE_NS 4000000	 /* how exact llc_ctx.waiting_ns is kept */
+#define QUEUE_SHORT_NS 256000000 /* for so long, and once more, a short slice is remembered */
 
 static __always_inline u64 queue_id(u32 tier, u32 cpu)
 {
@@ -46,6 +49,13 @@ static __always_inline u64 queue_id(u32 tier, u32 cpu)
 static __always_inline u64 queue_parked_id(u32 tier, u32 cpu)
 {
 	return tier == ROTA_BACKGROUND ? QUEUE_BACKGROUND_PARKED(cpu) : QUEUE_FAIR_PARKED(cpu);
+}
+
+static void queue_init(struct cpu_queue *queue, u32 tier, u32 cpu)
+{
+	queue->tier = tier;
+	queue->cpu = cpu;
+	queue->short_ns = queue->short_before_ns = ~0ULL;
 }
 
 /* Takes the departures into the sums. Called under the run queue lock. */
@@ -388,13 +398,38 @@ static __always_inline bool queue_protected(const struct task_ctx *taskc,
 	return !(knobs.fair & ROTA_PREEMPT_SHORT) || taskc->slice_ns >= cpuc->curr_slice_ns;
 }
 
+/* Has V reached a parked task that would be picked before this one? */
+static bool queue_parked_wins(const struct task_ctx *taskc, struct cpu_queue *queue, u32 cpu,
+			      u64 now_vt)
+{
+	struct task_struct *p;
+	u32 turns = 0;
+
+	if (!queue->parked || eevdf_before(now_vt, queue->parked_vt))
+		return false;
+	kernel_for_waiting(it, p, queue_parked_id(taskc->tier, cpu))
+	{
+		struct task_ctx *other = task_try(p);
+
+		if (++turns > QUEUE_LOOKS || (other && eevdf_before(now_vt, other->vt)))
+			break;
+		if (other && eevdf_before(other->deadline_vt, taskc->deadline_vt))
+			return true;
+	}
+	return false;
+}
+
 /* Would this task, which is eligible, be picked of all who wait? */
 static bool queue_wins(const struct task_ctx *taskc, struct cpu_queue *queue, u32 cpu, u64 now_vt)
 {
 	struct task_struct *p;
 	u32 turns = 0;
 
-	if (!cpu_waiting(queue) || eevdf_before(taskc->deadline_vt, queue->floor_vt))
+	if (!cpu_waiting(queue))
+		return true;
+	if (queue_parked_wins(taskc, queue, cpu, now_vt))
+		return false;
+	if (eevdf_before(taskc->deadline_vt, queue->floor_vt))
 		return true;
 	if (!queue->mixed)
 		return false;
@@ -445,6 +480,28 @@ static __always_inline u64 queue_span(const struct task_ctx *taskc)
 	return taskc->deadline_vt - taskc->vt;
 }
 
+/*
+ * The shortest slice among those who wait, about: who has waited for two spans
+ * of time is no longer counted, who has been picked since still is.
+ */
+static __always_inline u64 queue_shortest(const struct cpu_queue *queue)
+{
+	u64 ns = queue->short_ns, before_ns = queue->short_before_ns;
+
+	return ns < before_ns ? ns : before_ns;
+}
+
+static __always_inline void queue_note_slice(struct cpu_queue *queue, u64 slice_ns, u64 now_ns)
+{
+	if (!eevdf_before(now_ns, queue->short_until_ns)) {
+		queue->short_until_ns = now_ns + QUEUE_SHORT_NS;
+		queue->short_before_ns = queue->short_ns;
+		queue->short_ns = slice_ns;
+	} else if (slice_ns < queue->short_ns) {
+		queue->short_ns = slice_ns;
+	}
+}
+
 /* Tells the CPUs of the domain that somebody waits in it. */
 static __always_inline void queue_note_waiting(struct cpu_ctx *cpuc, u32 tier, u64 now_ns)
 {
@@ -469,6 +526,7 @@ static void queue_insert(struct task_struct *p, struct task_ctx *taskc, struct c
 			queue->floor_vt = taskc->deadline_vt;
 		queue->mixed |= queue_span(taskc) != queue->span_vt;
 	}
+	queue_note_slice(queue, taskc->slice_ns, now_ns);
 	/* It may be due before the head that was taken and has not run yet. */
 	cpuc->took_head = 0;
 	queue->queued++;

@@ -132,6 +132,18 @@ static __always_inline void record_take(u32 how, const struct cpu_queue *queue, 
 	record->now_vt = eevdf_now(&queue->tree);
 }
 
+/* The first of another CPU's queue, or of its parked ones, is about to be taken away. */
+static __always_inline void record_pull(const struct cpu_queue *queue, u32 tid, u32 how)
+{
+	struct rota_record *record;
+
+	if (!record_capacity || !tid)
+		return;
+	record = record_new(ROTA_RECORD_PULL, how, queue->cpu, queue->tier);
+	if (record)
+		record->tid = tid;
+}
+
 /* What runs is charged in advance, in the sums only. */
 static __always_inline void record_ahead(const struct cpu_ctx *cpuc, u64 span_ns)
 {

@@ -10,10 +10,15 @@
  * next, whatever else waits. While there are more, every other dispatch
  * serves one of them.
  *
+ * A rescued turn is short: who waits because its slice is long and it has had
+ * more than its share is not to be given more of the same.
+ *
  * Limits: with so many starved tasks on a CPU that one turn for each takes
  * longer than half the bound, the bound cannot hold; turns are then as short
  * as the tick allows.
  */
+
+#define RESCUE_TURN_NS 3000000 /* less than a tick: it ends at the next */
 
 /* Moves the first task that has waited too long to this CPU's local queue. */
 static bool rescue_from(u64 dsq, u32 cpu, u64 now_ns)
@@ -32,6 +37,8 @@ static bool rescue_from(u64 dsq, u32 cpu, u64 now_ns)
 		if (!kernel_move(&it, p, DSQ_LOCAL, 0))
 			continue;
 		taskc->rescued = 1;
+		if (p->scx.slice > RESCUE_TURN_NS)
+			kernel_set_slice(p, RESCUE_TURN_NS);
 		record_note(ROTA_RECORD_PICK, ROTA_PICK_RESCUE, taskc, cpu, 0);
 		cpu_counters(cpu)->rescues++;
 		return true;

@@ -130,6 +130,7 @@ static void note_running(struct task_struct *p, struct task_ctx *taskc, struct c
 	cpuc->curr_class = taskc->class;
 	cpuc->curr_weight = taskc->weight;
 	cpuc->curr_at_ns = now_ns;
+	cpuc->curr_since_ns = now_ns;
 	cpuc->curr_end_ns = now_ns + p->scx.slice;
 	cpuc->curr_vt = taskc->vt;
 	cpuc->curr_deadline_vt = taskc->deadline_vt;
@@ -201,19 +202,26 @@ void ROTA_OP(dispatch, s32 cpu, struct task_struct *prev)
 		keep(prev, prevc, cpuc, now_ns);
 }
 
-/* Who has become ineligible gives way at the next tick, if that is wanted. */
+/* A turn ends early beside shorter slices, and for who has become ineligible if that is wanted. */
 SEC("struct_ops/rota_tick")
 void ROTA_OP(tick, struct task_struct *p)
 {
 	struct cpu_ctx *cpuc = cpu_find(p->thread_info.cpu);
 	u32 tier = cpuc->curr_tier;
+	u64 now_ns;
 
-	if (!(knobs.fair & ROTA_ELIGIBILITY_CHECK) ||
-	    (tier != ROTA_FAIR && tier != ROTA_BACKGROUND))
+	if (tier != ROTA_FAIR && tier != ROTA_BACKGROUND)
 		return;
 	if (!cpu_waiting(cpu_queue(cpuc, tier)))
 		return;
-	queue_charge_ahead(cpuc, kernel_now_locked());
+	now_ns = kernel_now_locked();
+	if (kernel_since(now_ns, cpuc->curr_since_ns) >= queue_shortest(cpu_queue(cpuc, tier))) {
+		kernel_set_slice(p, 0);
+		return;
+	}
+	if (!(knobs.fair & ROTA_ELIGIBILITY_CHECK))
+		return;
+	queue_charge_ahead(cpuc, now_ns);
 	if (queue_gives_way(cpuc, tier))
 		kernel_set_slice(p, 0);
 }
@@ -353,7 +361,8 @@ void ROTA_OP(enable, struct task_struct *p)
 		return;
 	taskc->exec_ns = p->se.sum_exec_runtime;
 	taskc->ready_at_ns = 0;
-	task_outdate(taskc);
+	/* At once: while the kernel attaches us tasks run that were never enqueued. */
+	task_refresh(p, taskc);
 	if (taskc->unsettled)
 		event_ask(ROTA_EVENT_FORK, p);
 }
@@ -467,9 +476,8 @@ s32 ROTA_OP(init)
 
 		cpuc->llc = llc_of[cpu & (ROTA_MAX_CPUS - 1)];
 		cpuc->curr_tier = ROTA_NONE;
-		cpuc->queues[0].cpu = cpuc->queues[1].cpu = cpu;
-		cpuc->queues[0].tier = ROTA_FAIR;
-		cpuc->queues[1].tier = ROTA_BACKGROUND;
+		queue_init(&cpuc->queues[0], ROTA_FAIR, cpu);
+		queue_init(&cpuc->queues[1], ROTA_BACKGROUND, cpu);
 		err = create_queues(cpu);
 		err = err ?: timer_create(cpu);
 		if (err)

@@ -108,9 +108,10 @@ enum rota_record_kind {
 	ROTA_RECORD_CHARGE = 8, /* for span_ns of CPU time */
 	ROTA_RECORD_AHEAD = 9,	/* the same in advance, in the sums only */
 	ROTA_RECORD_YIELD = 10,
+	ROTA_RECORD_PULL = 11, /* waits no more: another CPU is about to take it */
 };
 
-/* Of a JOIN and of a LEAVE, or-ed. */
+/* Of a JOIN, of a LEAVE and of a PULL, or-ed. */
 enum rota_record_how {
 	ROTA_JOIN_EMPTY = 1, /* nobody was there */
 	ROTA_JOIN_NEW = 2,   /* half a request */
@@ -119,6 +120,7 @@ enum rota_record_how {
 	ROTA_LEAVE_AFAR = 2, /* to be settled */
 	ROTA_LEAVE_GHOST = 4,
 	ROTA_LEAVE_LAST = 8,
+	ROTA_PULL_IN_VAIN = 1,
 };
 
 /* Of a PICK. */

@@ -135,3 +135,24 @@ func TestTierString(t *testing.T) {
 		}
 	}
 }
+
+// The object has room for a record only when one is wanted.
+func TestMakeRoom(t *testing.T) {
+	for record, want := range map[int]uint32{0: 1, 5000: 15000} {
+		spec := object(t)
+		s := &Scheduler{params: Params{Record: record}, topology: topology{cpus: 3}}
+		if err := s.makeRoom(spec); err != nil {
+			t.Fatal(err)
+		}
+		var capacity uint32
+		if err := spec.Variables["record_capacity"].Get(&capacity); err != nil || int(capacity) != record {
+			t.Errorf("record of %d: capacity %d, %v", record, capacity, err)
+		}
+		if got := spec.Maps["records"]; got.MaxEntries != want || got.ValueSize != recordBytes {
+			t.Errorf("record of %d: %d entries of %d bytes, want %d of %d", record, got.MaxEntries, got.ValueSize, want, recordBytes)
+		}
+	}
+	if err := (&Scheduler{}).WriteRecord(nil); err == nil {
+		t.Error("wrote a record where none was wanted")
+	}
+}

@@ -35,6 +35,7 @@ const (
 	idle    state = iota // it competes; whether it waits was not said
 	waiting              // it could be picked
 	running
+	interrupted // by a higher scheduling class, and others ran since
 )
 
 // client is a task that competes in a queue: ve and vd of the paper are v and
@@ -48,8 +49,8 @@ type client struct {
 	aheadNs     uint64
 	aheads      int // how often
 	state       state
-	slot        int    // where queue.clients has it
-	out         bool   // its lag is out of bounds, and that was counted
+	slot        int // where queue.clients has it
+	bounds      bounds
 	left        uint64 // when it left from afar, ns
 }
 
@@ -77,6 +78,7 @@ type queue struct {
 	still   uint64 // V of the queue while it is empty
 	longest uint32 // slice of any task since the queue was empty, ns
 	past    past
+	jumps   jumps
 	early   map[*Event]bool   // departures that were settled before they were written
 	left    map[*Event]*Event // arrivals whose departure was written before them
 }
@@ -103,6 +105,36 @@ func (q *queue) without(sum wide, weight uint64) (uint64, bool) {
 	return q.base + uint64(rest.over(q.weight-weight)), true
 }
 
+// paid is V without those who are still in the sums but hold nobody up: who has
+// left from afar, and the ghosts once they owe nothing any more.
+func (q *queue) paid() uint64 {
+	now := q.now()
+	var weight uint64
+	var sum, owed wide
+	for _, c := range q.gone {
+		weight += uint64(c.weight)
+		sum = sum.plus(q.share(c.at(), c.weight))
+	}
+	if without, some := q.without(sum, weight); some {
+		now = without
+	} else if weight > 0 {
+		return now
+	}
+	gone := weight
+	for _, g := range q.ghosts {
+		weight += uint64(g.weight)
+		sum = sum.plus(q.share(g.v, g.weight))
+		owed = owed.plus(product(apart(now, g.v), uint64(g.weight)))
+	}
+	if weight == gone || owed.over(weight-gone) < 0 {
+		return now
+	}
+	if without, some := q.without(sum, weight); some {
+		return without
+	}
+	return now
+}
+
 // share is what a client is in the sum.
 func (q *queue) share(v uint64, weight uint32) wide {
 	return product(apart(v, q.base), uint64(weight))
@@ -110,7 +142,7 @@ func (q *queue) share(v uint64, weight uint32) wide {
 
 func (q *queue) count(c *client) {
 	if q.weight == 0 {
-		q.base, q.sum, q.past = c.at(), wide{}, past{}
+		q.base, q.sum, q.past, q.jumps = c.at(), wide{}, past{}, jumps{}
 		q.forgive()
 	}
 	q.sum = q.sum.plus(q.share(c.at(), c.weight))

@@ -1,5 +1,7 @@
 package oracle
 
+import "fmt"
+
 // blind is a decision that named no task: the one that runs next is held
 // against what was best then.
 type blind struct {
@@ -28,8 +30,11 @@ func (r *replay) pick(q *queue, e *Event) {
 		return
 	}
 	r.tasks[c.tid].pickedOn = int(q.cpu) + 1
-	if e.How == Rescue {
-		return // exempt: it waited too long
+	if e.How == Rescue || e.How == Come || e.How == Direct {
+		q.outOfTurn(c)
+	}
+	if e.How == Rescue || e.How == Come {
+		return // exempt: it waited too long, or the CPU had nobody else
 	}
 	r.report.Checked++
 	switch e.How {
@@ -115,8 +120,44 @@ func (r *replay) judgePreempt(q *queue, c *client, e *Event, now uint64) {
 // wrongPick counts a pick that is wrong, or a race if another CPU changed one of
 // the two tasks around it.
 func (r *replay) wrongPick(e *Event, better *client, raced bool, format string, args ...any) {
-	raced = raced || r.touched(e, e.TID) || better != nil && r.touched(e, better.tid)
-	r.fault(WrongPick, e, raced, format, args...)
+	raced = raced || r.touched(e, e.TID) || better != nil && (r.touched(e, better.tid) || r.inTransit(e, better.tid))
+	text := fmt.Sprintf(format, args...)
+	if better != nil {
+		text += r.next(better.tid)
+	}
+	r.fault(WrongPick, e, raced, "%s", text)
+}
+
+// inTransit says whether another CPU had the task already, though it was not
+// named: who pulls writes down the first in line before it pulls, and gets the
+// second when this CPU was quicker.
+func (r *replay) inTransit(e *Event, tid uint32) bool {
+	o := r.after(tid)
+	if o == nil || o.Kind != Leave || o.How&LeaveAfar == 0 || o.Time-e.Time > transit {
+		return false
+	}
+	return r.within(transit, e, func(pull *Event) bool {
+		return pull.Kind == Pull && pull.Writer == o.Writer && pull.CPU == e.CPU && pull.Tier == e.Tier && pull.Time <= o.Time
+	})
+}
+
+// after is the next event about a task; nil if there is none.
+func (r *replay) after(tid uint32) *Event {
+	for _, o := range r.events[min(r.at+1, len(r.events)):] {
+		if o.TID == tid {
+			return o
+		}
+	}
+	return nil
+}
+
+// next says in words what comes next about a task: where it really was, as a rule.
+func (r *replay) next(tid uint32) string {
+	o := r.after(tid)
+	if o == nil {
+		return "; nothing more about it"
+	}
+	return fmt.Sprintf("; next about it: %s %d by CPU %d, %d us later", kindNames[o.Kind], o.How, o.Writer, (o.Time-r.events[r.at].Time)/1000)
 }
 
 // run holds a turn to the decision before it.
@@ -125,6 +166,9 @@ func (r *replay) run(q *queue, c *client, e *Event) {
 	b := r.blind[slot]
 	switch {
 	case t.pickedOn == int(q.cpu)+1:
+	case r.runs[q.cpu] == c && c.state == running, c.state == interrupted:
+		// A task of a higher scheduling class took the CPU: the kernel lets it
+		// go on where it was.
 	case b != nil:
 		r.judgeBlind(q, c, b)
 	default:
@@ -132,7 +176,7 @@ func (r *replay) run(q *queue, c *client, e *Event) {
 	}
 	t.pickedOn, r.blind[slot] = 0, nil
 	if last := r.runs[q.cpu]; last != nil && last.state == running {
-		last.state = idle
+		last.state = interrupted
 	}
 	c.state = running
 	r.runs[q.cpu] = c
@@ -141,8 +185,9 @@ func (r *replay) run(q *queue, c *client, e *Event) {
 // pulled says whether another CPU took a task of this queue around e: then the
 // CPU runs another than it picked.
 func (r *replay) pulled(e *Event, q *queue) bool {
-	return r.near(e, func(o *Event) bool {
-		return o.Kind == Leave && o.CPU == q.cpu && o.Tier == q.tier && o.How&LeaveAfar != 0
+	return r.within(transit, e, func(o *Event) bool {
+		gone := o.Kind == Pull || o.Kind == Leave && o.How&LeaveAfar != 0
+		return gone && o.CPU == q.cpu && o.Tier == q.tier
 	})
 }
 

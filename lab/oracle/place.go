@@ -79,8 +79,9 @@ func (r *replay) join(q *queue, e *Event) {
 		r.checkPlace(q, e, now, lag)
 	}
 	c := &client{tid: e.TID, weight: e.Weight, slice: e.Slice, v: e.V, deadline: e.Deadline}
-	r.checkDeadline(t, c, e)
+	r.checkDeadline(q, t, c, e)
 	q.join(c)
+	c.bounds = bounds{down: q.jumps.down, both: q.jumps.up + q.jumps.down, brought: q.lag(c, q.paid())}
 	q.follow()
 	*t = task{in: q, pickedOn: t.pickedOn}
 	if left := q.left[r.events[r.at]]; left != nil {
@@ -153,13 +154,13 @@ func (r *replay) checkPlace(q *queue, e *Event, now uint64, l lag) {
 
 // checkDeadline holds the deadline of a task that joins: a request after its v,
 // half of one for a new task, what was left for one that moved.
-func (r *replay) checkDeadline(t *task, c *client, e *Event) {
+func (r *replay) checkDeadline(q *queue, t *task, c *client, e *Event) {
 	whole := c.request()
 	right, round := whole, uint64(0)
 	switch {
 	case e.How&JoinNew != 0:
 		right, round = whole/2, 1
-	case t.seen && !t.slept:
+	case t.seen && !t.slept && t.from.tier == q.tier:
 		rest := t.rest
 		if t.weight != c.weight {
 			rest = scale(rest, uint64(t.weight), uint64(c.weight))
@@ -181,6 +182,9 @@ func (r *replay) checkDeadline(t *task, c *client, e *Event) {
 // depart notes what a task takes along.
 func (r *replay) depart(t *task, q *queue, c *client, e *Event, how uint16, now, v uint64) {
 	most := limit(c.weight, c.slice)
+	if how&LeaveLast != 0 {
+		now = v // alone: there is nobody to owe or to be owed
+	}
 	clamp := func(now uint64) int64 { return max(-most, min(most, apart(now, v))) }
 	*t = task{seen: true, from: q, slept: how&LeaveSleep != 0, weight: c.weight, lag: clamp(now), rest: apart(c.deadline, v)}
 	t.low, t.high = t.lag, t.lag
@@ -251,7 +255,7 @@ func (r *replay) leave(q *queue, e *Event) {
 func (r *replay) checkGhost(q *queue, c *client, e *Event, now uint64) {
 	owes := apart(c.v, now)
 	if e.How&LeaveGhost == 0 {
-		if e.How&(LeaveSleep|LeaveAfar) == LeaveSleep && owes > roundV+int64(c.aheads) {
+		if e.How&(LeaveSleep|LeaveAfar|LeaveLast) == LeaveSleep && owes > roundV+int64(c.aheads) {
 			r.fault(BadLeave, e, r.foreign(e, q), "it sleeps %d units after V and leaves no ghost", owes)
 		}
 		return
@@ -272,6 +276,13 @@ func (r *replay) lastBit(q *queue, e *Event) {
 			r.fault(BadLeave, e, r.foreign(e, q), "it was the last one, which is not said")
 		}
 		return
+	}
+	// Nobody is left who would have to wait for what the ghosts have had.
+	for tid, g := range q.ghosts {
+		if len(q.clients) == 0 {
+			delete(q.ghosts, tid)
+			q.discount(g)
+		}
 	}
 	if !q.empty() {
 		r.fault(BadLeave, e, r.foreign(e, q), "the queue is said to be empty; the model has %d tasks and %d ghosts", len(q.clients), len(q.ghosts))

@@ -39,7 +39,11 @@ const (
 	Charge
 	Ahead
 	Yield
+	Pull // it waits no more: another CPU is about to take it
 )
+
+// InVain is Event.How of a Pull that came to nothing: the task waits again.
+const InVain uint16 = 1
 
 // Bits of Event.How at Join and at Leave.
 const (
@@ -63,6 +67,7 @@ const (
 	Direct
 	Rescue
 	Last
+	Come // to an idle CPU, or pulled there: placement, and no choice among those who wait
 )
 
 // Event is one record. Virtual times wrap modulo 2^64; 16384 units are 1 ns of
@@ -193,16 +198,16 @@ func (e *Event) encode(data *[eventBytes]byte) {
 
 func (e *Event) check(cpus, writer uint16) error {
 	switch {
-	case e.Kind < Join || e.Kind > Yield:
-		return fmt.Errorf("kind %d: must be %d..%d", e.Kind, Join, Yield)
+	case e.Kind < Join || e.Kind > Pull:
+		return fmt.Errorf("kind %d: must be %d..%d", e.Kind, Join, Pull)
 	case e.Tier < 1 || e.Tier > 2:
 		return fmt.Errorf("tier %d: must be 1 or 2", e.Tier)
 	case e.CPU >= cpus:
 		return fmt.Errorf("cpu %d: must be less than %d", e.CPU, cpus)
 	case e.Writer != writer:
 		return fmt.Errorf("written by CPU %d: must be %d, whose part this is", e.Writer, writer)
-	case e.Kind == Pick && (e.How < Dispatch || e.How > Last):
-		return fmt.Errorf("pick of kind %d: must be %d..%d", e.How, Dispatch, Last)
+	case e.Kind == Pick && (e.How < Dispatch || e.How > Come):
+		return fmt.Errorf("pick of kind %d: must be %d..%d", e.How, Dispatch, Come)
 	}
 	return nil
 }

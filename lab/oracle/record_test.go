@@ -64,7 +64,7 @@ func TestReadRefuses(t *testing.T) {
 		{"short", good[:80], "CPU 0: event 0 of 1: the file ends here"},
 		{"second part", good[:90], "CPU 1: count: the file ends here"},
 		{"too long", append(bytes.Clone(good), 0), "bytes after"},
-		{"kind", change(24+55, 11), "CPU 0: event 0 of 1: kind 11"},
+		{"kind", change(24+55, 12), "CPU 0: event 0 of 1: kind 12"},
 		{"tier", change(24+54, 3), "tier 3"},
 		{"cpu", change(24+52, 2), "cpu 2: must be less than 2"},
 		{"writer", change(24+58, 1), "written by CPU 1: must be 0"},

@@ -25,10 +25,12 @@ const (
 // faults lists all of them in the order of a report.
 var faults = []Fault{WrongPick, WrongV, BadPlacement, BadCharge, BadSettle, BadRelease, BadLeave, BadRun, LagBound, Unknown}
 
-var pickNames = []string{Dispatch: "dispatch", Keep: "keep", Preempt: "preempt", Direct: "direct", Rescue: "rescue", Last: "last"}
+var kindNames = []string{Join: "join", Leave: "leave", Settle: "settle", Release: "release", Wait: "wait", Pick: "pick", Run: "run", Charge: "charge", Ahead: "ahead", Yield: "yield", Pull: "pull"}
 
-// maxWords is how many faults, and how many races, a Report has in words.
-const maxWords = 20
+var pickNames = []string{Dispatch: "dispatch", Keep: "keep", Preempt: "preempt", Direct: "direct", Rescue: "rescue", Last: "last", Come: "come"}
+
+// maxWords is how many faults of a kind, and how many races, a Report has in words.
+const maxWords = 8
 
 // Report is what Check found.
 type Report struct {
@@ -46,7 +48,8 @@ type Report struct {
 	Races  map[Fault]int
 	// MostOwed and MostAhead are the greatest and the least lag seen, in ns.
 	MostOwed, MostAhead float64
-	// Words has the first faults, RaceWords the first races, one line each.
+	// Words has the first faults of each kind, RaceWords the first races, one
+	// line each.
 	Words, RaceWords []string
 }
 
@@ -103,7 +106,7 @@ func (r *replay) fault(f Fault, e *Event, raced bool, format string, args ...any
 		counts, words = r.report.Races, &r.report.RaceWords
 	}
 	counts[f]++
-	if len(*words) < maxWords {
+	if counts[f] <= maxWords {
 		tier := []string{1: "fair", 2: "background"}[e.Tier]
 		where := fmt.Sprintf("%d.%09d CPU %d %s task %d: %s: ", e.Time/1e9, e.Time%1e9, e.CPU, tier, e.TID, f)
 		*words = append(*words, where+fmt.Sprintf(format, args...))
