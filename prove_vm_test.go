@@ -159,6 +159,22 @@ func TestPromises(t *testing.T) {
 	}
 }
 
+// TestConformance records what the fair tier decides, with classes and without,
+// on two kernels, and has it judged by the definition of EEVDF.
+func TestConformance(t *testing.T) {
+	for kernel, row := range map[string]string{"6.18": "rota", "7.2": "rota+classes"} {
+		t.Run(kernel, func(t *testing.T) {
+			t.Parallel()
+			promised(t, "oracle", "--kernel", kernel, "--row", row, "--jobs", "1")
+		})
+	}
+}
+
+// TestSlices holds turns to the length that was asked for.
+func TestSlices(t *testing.T) {
+	promised(t, "slices", "--row", "rota,rota-700us")
+}
+
 // costGrowth is what a turn may take more than docs/cost.json says: builds
 // differ a little in where their timer ticks fall.
 const costGrowth = 1.05

@@ -13,6 +13,7 @@ import (
 	"rota/lab/cell"
 	"rota/lab/guest"
 	"rota/lab/kernels"
+	"rota/lab/oracle"
 	"rota/lab/report"
 	"rota/lab/scenario"
 )
@@ -186,4 +187,47 @@ func TestGuestFunctions(t *testing.T) {
 	if _, known := guestFunction("nothing"); known {
 		t.Error("an unknown name is known")
 	}
+}
+
+// A record is judged; what is none is refused by name.
+func TestOracleCommand(t *testing.T) {
+	dir := t.TempDir()
+	event := oracle.Event{Kind: oracle.Run, TID: 7, CPU: 0, Tier: 1, Weight: 1024, Slice: 1000000, Time: 5}
+	for name, c := range map[string]struct {
+		write func(path string) error
+		want  string
+	}{
+		"empty": {func(path string) error {
+			return writeRecord(path, &oracle.Record{Capacity: 10, Parts: [][]oracle.Event{nil}})
+		}, ""},
+		"a fault": {func(path string) error {
+			return writeRecord(path, &oracle.Record{Capacity: 10, Parts: [][]oracle.Event{{event}}})
+		}, "1 faults in 1 events"},
+		"no record": {func(path string) error { return os.WriteFile(path, []byte("ROTA"), 0o600) }, "header: the file ends here"},
+		"no file":   {func(string) error { return nil }, "no such file"},
+	} {
+		path := filepath.Join(dir, strings.ReplaceAll(name, " ", "-"))
+		if err := c.write(path); err != nil {
+			t.Fatal(err)
+		}
+		command, out := oracleCommand(), &bytes.Buffer{}
+		command.SetArgs([]string{path})
+		command.SetOut(out)
+		command.SilenceErrors, command.SilenceUsage = true, true
+		err := command.Execute()
+		if c.want == "" && (err != nil || !strings.Contains(out.String(), "faults        0")) {
+			t.Errorf("%s: %v, %s", name, err, out)
+		}
+		if c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+			t.Errorf("%s: %v, want %q", name, err, c.want)
+		}
+	}
+}
+
+func writeRecord(path string, record *oracle.Record) error {
+	file, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(oracle.Write(file, record), file.Close())
 }

@@ -28,6 +28,9 @@ type Row struct {
 	Fifo      bool   `json:"fifo,omitempty"`   // the scenario runs its measured chain SCHED_FIFO
 	// Features of the kernel's own scheduler, as in debugfs: "NO_RUN_TO_PARITY".
 	Features []string `json:"features,omitempty"`
+	// Record is for how many events of each CPU rota writes a record, which is
+	// in RecordPath when the scheduler has ended; 0 = none.
+	Record int `json:"record,omitempty"`
 	// About is one line for a reader, where the rest of the row doesn't say it.
 	About string `json:"-"`
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -18,6 +19,9 @@ const (
 
 // ConfigPath is where the guest has the row's configuration of rota.
 const ConfigPath = "/etc/rota.yaml"
+
+// RecordPath is where rota writes its record, in rows that want one.
+const RecordPath = "/tmp/rota.record"
 
 // SchedulerAttached reports whether a sched_ext scheduler has the machine's
 // tasks right now.
@@ -87,10 +91,14 @@ func schedulerCommand(r Row) []string {
 	case "", "kernel":
 		return nil
 	case "rota":
-		if r.Config == "" {
-			return []string{rotaPath, "run"}
+		command := []string{rotaPath, "run"}
+		if r.Config != "" {
+			command = append(command, "--config", ConfigPath)
 		}
-		return []string{rotaPath, "run", "--config", ConfigPath}
+		if r.Record > 0 {
+			command = append(command, "--record", RecordPath, "--record-events", strconv.Itoa(r.Record))
+		}
+		return command
 	}
 	return strings.Fields(r.Scheduler)
 }
