@@ -2,6 +2,7 @@ package oracle
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -22,7 +23,9 @@ const (
 	Unknown      Fault = "unknown task" // it never joined the queue
 )
 
-// faults lists all of them in the order of a report.
+// Faults lists all of them in the order of a report.
+func Faults() []Fault { return slices.Clone(faults) }
+
 var faults = []Fault{WrongPick, WrongV, BadPlacement, BadCharge, BadSettle, BadRelease, BadLeave, BadRun, LagBound, Unknown}
 
 var kindNames = []string{Join: "join", Leave: "leave", Settle: "settle", Release: "release", Wait: "wait", Pick: "pick", Run: "run", Charge: "charge", Ahead: "ahead", Yield: "yield", Pull: "pull"}

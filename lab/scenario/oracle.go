@@ -49,7 +49,7 @@ func conformance() Scenario {
 	return Scenario{
 		Name:     "oracle",
 		Title:    "Conformance",
-		Question: "Does the fair tier decide as EEVDF is defined? Every decision is replayed against an independent model.",
+		Question: "Does every decision of the fair tier follow from EEVDF's definition, when an independent model replays it?",
 		Rows: []Row{
 			config(rowRota, ""),
 			config("rota-latency", "scheduler: {preset: latency}\n"),
