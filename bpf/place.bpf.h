@@ -121,9 +121,9 @@ static __always_inline bool place_waits(u32 first, u32 size, u32 place, u32 tier
  * The next CPU of the domain, counted from n places after this one, in whose
  * queue somebody waits; size if there is none. This runs whenever a CPU goes
  * idle: the nearest CPUs are looked at without a call, but not all, because
- * the verifier walks every turn of such a loop. For the same reason it is the
- * one function here that is not static: the verifier then looks at it once and
- * not again at each of its callers.
+ * the verifier walks every turn of such a loop. For the same reason it is not
+ * static, nor is the next function: the verifier then looks at them once and not
+ * again at each of their callers.
  */
 __noinline u32 place_find_waiting(u32 llc, u32 cpu, u32 tier, u32 n, u32 size)
 {
@@ -143,7 +143,7 @@ __noinline u32 place_find_waiting(u32 llc, u32 cpu, u32 tier, u32 n, u32 size)
 }
 
 /* Pulls a task of the tier from a queue of one cache domain. */
-static bool place_steal_from(u32 llc, u32 cpu, u32 tier, u64 now_ns)
+__noinline bool place_steal_from(u32 llc, u32 cpu, u32 tier, u64 now_ns)
 {
 	u32 size = place_scan(llc);
 	u32 n = place_find_waiting(llc, cpu, tier, 0, size);

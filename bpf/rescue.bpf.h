@@ -20,8 +20,11 @@
 
 #define RESCUE_TURN_NS 3000000 /* less than a tick: it ends at the next */
 
-/* Moves the first task that has waited too long to this CPU's local queue. */
-static bool rescue_from(u64 dsq, u32 cpu, u64 now_ns)
+/*
+ * Moves the first task that has waited too long to this CPU's local queue. Not
+ * static: the verifier then looks at it once, and not for each queue again.
+ */
+__noinline bool rescue_from(u64 dsq, u32 cpu, u64 now_ns)
 {
 	struct task_struct *p;
 
@@ -50,7 +53,7 @@ static bool rescue_from(u64 dsq, u32 cpu, u64 now_ns)
  * Hands all tasks of a queue to the CPU itself, past our queues: it is going
  * offline and the kernel pushes to other CPUs what it finds there.
  */
-static void rescue_hand_over(u64 dsq, u32 cpu)
+__noinline int rescue_hand_over(u64 dsq, u32 cpu)
 {
 	struct task_struct *p;
 
@@ -58,6 +61,7 @@ static void rescue_hand_over(u64 dsq, u32 cpu)
 	{
 		kernel_move(&it, p, DSQ_LOCAL_ON | cpu, 0);
 	}
+	return 0;
 }
 
 static bool rescue_waiting(struct cpu_ctx *cpuc, u32 tier, u32 cpu, u64 now_ns)

@@ -69,7 +69,7 @@ func margin(e *Event) uint64 {
 func (r *replay) judge(q *queue, c *client, e *Event, now uint64) {
 	best := r.best(q, c, e, now)
 	if !c.eligible(now, roundV+uint64(c.aheads)) && (e.How == Dispatch || best != nil) {
-		r.wrongPick(e, best, r.foreign(e, q) && best == nil, "it is not eligible: v %d is %d after V %d", c.at(), apart(c.at(), now), now)
+		r.wrongPick(e, best, r.foreign(e, q) && best == nil || r.outrun(e, q), "it is not eligible: v %d is %d after V %d", c.at(), apart(c.at(), now), now)
 		return
 	}
 	if best != nil && before(best.deadline, c.deadline) {
@@ -180,6 +180,12 @@ func (r *replay) run(q *queue, c *client, e *Event) {
 	}
 	c.state = running
 	r.runs[q.cpu] = c
+}
+
+// outrun says whether another CPU took the task that was found, at the moment
+// between finding it and taking the first in line.
+func (r *replay) outrun(e *Event, q *queue) bool {
+	return r.near(e, func(o *Event) bool { return o.Kind == Pull && o.CPU == q.cpu && o.Tier == q.tier })
 }
 
 // pulled says whether another CPU took a task of this queue around e: then the
