@@ -47,6 +47,9 @@ func Load(ctx context.Context, p Params, log *slog.Logger) (*Scheduler, error) {
 		if finding.Fatal && !finding.OK {
 			return nil, &UnfitError{Finding: finding}
 		}
+		if !finding.OK && !finding.Fatal {
+			log.Warn(finding.Name+": "+finding.Detail, "fix", finding.Fix)
+		}
 	}
 	if err := rlimit.RemoveMemlock(); err != nil {
 		return nil, fmt.Errorf("locked memory: %w", err)
