@@ -73,13 +73,21 @@ static void place_kick_idle(struct task_struct *p)
 		scx_bpf_kick_cpu(cpu, KICK_IDLE);
 }
 
+/* Whom a pull is about to take, for the record. */
+static u32 place_first_tid(u32 tier, u32 from, u32 cpu)
+{
+	u32 tid = queue_first_tid(queue_id(tier, from), cpu);
+
+	return tid ?: queue_first_tid(queue_parked_id(tier, from), cpu);
+}
+
 /* Pulls from the queue of one other CPU. */
 static bool place_pull(u32 cpu, u32 tier, u32 from, u64 now_ns)
 {
 	struct cpu_ctx *fromc = cpu_find(from);
 	struct cpu_departures *gone = &cpu_queue(fromc, tier)->gone;
 	u64 dsq = queue_id(tier, from);
-	u32 tid = record_capacity ? queue_first_tid(dsq) : 0;
+	u32 tid = record_capacity ? place_first_tid(tier, from, cpu) : 0;
 	bool moved;
 
 	record_pull(cpu_queue(fromc, tier), tid, 0);

@@ -411,9 +411,10 @@ static bool queue_parked_wins(const struct task_ctx *taskc, struct cpu_queue *qu
 	{
 		struct task_ctx *other = task_try(p);
 
-		if (++turns > QUEUE_LOOKS || (other && eevdf_before(now_vt, other->vt)))
+		if (other && eevdf_before(now_vt, other->vt))
 			break;
-		if (other && eevdf_before(other->deadline_vt, taskc->deadline_vt))
+		if (++turns > QUEUE_LOOKS ||
+		    (other && eevdf_before(other->deadline_vt, taskc->deadline_vt)))
 			return true;
 	}
 	return false;
@@ -481,8 +482,9 @@ static __always_inline u64 queue_span(const struct task_ctx *taskc)
 }
 
 /*
- * The shortest slice among those who wait, about: who has waited for two spans
- * of time is no longer counted, who has been picked since still is.
+ * The shortest slice among those who wait, about: it is forgotten when nobody
+ * with it has been queued for one to two spans of time and others have, and
+ * who has been picked since still counts.
  */
 static __always_inline u64 queue_shortest(const struct cpu_queue *queue)
 {
@@ -578,14 +580,15 @@ static void queue_enqueue(struct task_struct *p, struct task_ctx *taskc, struct 
 		timer_start(cpuc, cpu, now_ns);
 }
 
-/* The first waiting task of a dispatch queue, for the record. */
-static u32 queue_first_tid(u64 dsq)
+/* The first task of a dispatch queue that may run on this CPU, for the record. */
+static u32 queue_first_tid(u64 dsq, u32 cpu)
 {
 	struct task_struct *p;
 
 	kernel_for_waiting(it, p, dsq)
 	{
-		return p->pid;
+		if (bpf_cpumask_test_cpu(cpu, p->cpus_ptr))
+			return p->pid;
 	}
 	return 0;
 }
@@ -593,7 +596,7 @@ static u32 queue_first_tid(u64 dsq)
 /* Takes the first task of a dispatch queue of this CPU. */
 static bool queue_take(struct cpu_queue *queue, u64 dsq, u32 how)
 {
-	u32 tid = record_capacity ? queue_first_tid(dsq) : 0;
+	u32 tid = record_capacity ? queue_first_tid(dsq, queue->cpu) : 0;
 
 	if (!kernel_move_to_local(dsq))
 		return false;

@@ -18,7 +18,7 @@
  * as the tick allows.
  */
 
-#define RESCUE_TURN_NS 3000000 /* less than a tick: it ends at the next */
+#define RESCUE_TURN_NS 3000000 /* it ends at the tick after that */
 
 /*
  * Moves the first task that has waited too long to this CPU's local queue. Not

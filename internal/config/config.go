@@ -74,13 +74,15 @@ type preset struct {
 }
 
 // balanced is the preset without a word.
-var balanced = preset{"balanced", DefaultSlice, Fair{RunToParity: true, PreemptShort: true}}
+func balanced() preset {
+	return preset{"balanced", DefaultSlice, Fair{RunToParity: true, PreemptShort: true}}
+}
 
 // presets are for wake-ups first, for both, and for work done.
 func presets() []preset {
 	return []preset{
 		{"latency", 1400 * time.Microsecond, Fair{PreemptShort: true, EligibilityCheck: true}},
-		balanced,
+		balanced(),
 		{"throughput", 10 * time.Millisecond, Fair{RunToParity: true}},
 	}
 }
@@ -105,9 +107,9 @@ type Rule struct {
 // Default is the configuration without a file.
 func Default() *Config {
 	return &Config{
-		Slice:           balanced.slice,
+		Slice:           balanced().slice,
 		StarvationBound: DefaultStarvationBound,
-		Fair:            balanced.fair,
+		Fair:            balanced().fair,
 		Classes:         []Class{{Name: DefaultClass, Tier: TierFair, Weight: DefaultWeight}},
 	}
 }

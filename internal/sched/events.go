@@ -108,10 +108,20 @@ func cString(raw []byte) string {
 	return string(bytes.ToValidUTF8(text, []byte("?")))
 }
 
+// Detach gives every task back to the kernel's own scheduler and leaves what was
+// counted and recorded to be read.
+func (s *Scheduler) Detach() {
+	s.asked.flag.Store(true)
+	for _, l := range s.links {
+		l.Close()
+	}
+	s.links = nil
+}
+
 // Close detaches the scheduler: the kernel's own scheduler has every task
 // when it returns.
 func (s *Scheduler) Close() error {
-	s.asked.flag.Store(true)
+	s.Detach()
 	s.release()
 	<-s.done
 	return nil

@@ -91,6 +91,9 @@ func (s *Scheduler) load(cache *btf.Cache, kernel *btf.Spec) error {
 	if err := setOpsFlags(spec, kernel); err != nil {
 		return err
 	}
+	if err := dropUnknownHook(spec, kernel, s.log); err != nil {
+		return err
+	}
 	if err := s.prepare(spec); err != nil {
 		return err
 	}
@@ -184,7 +187,7 @@ func setOpsMember(spec *ebpf.CollectionSpec, name string, value uint64) error {
 	return fmt.Errorf("scheduler object: ops table has no member %q", name)
 }
 
-// attach turns the scheduler on. The tracepoints come first, so that nothing
+// attach turns the scheduler on. The hooks come first, so that nothing
 // that happens to a task afterwards is missed.
 func (s *Scheduler) attach() error {
 	reader, err := ringbuf.NewReader(s.coll.Maps["events"])
@@ -193,11 +196,15 @@ func (s *Scheduler) attach() error {
 	}
 	s.reader = reader
 	var hooks []link.Link
-	for _, name := range []string{"rota_on_exec", "rota_on_rename", "rota_on_credentials"} {
+	for _, name := range []string{"rota_on_exec", "rota_on_rename"} {
 		hook, err := link.AttachTracing(link.TracingOptions{Program: s.coll.Programs[name]})
 		if err != nil {
 			return fmt.Errorf("attach %s: %w", name, err)
 		}
+		hooks = append(hooks, hook)
+		s.links = hooks
+	}
+	if hook := s.attachOptional(userHook); hook != nil {
 		hooks = append(hooks, hook)
 		s.links = hooks
 	}
@@ -207,6 +214,38 @@ func (s *Scheduler) attach() error {
 	}
 	s.links = append([]link.Link{ops}, hooks...)
 	return nil
+}
+
+// userHook sees who changes his user. It sits on a function of the kernel, where
+// there is no tracepoint, and not every kernel lets it.
+const userHook = "rota_on_credentials"
+
+// dropUnknownHook leaves the hook out where the kernel has no such function.
+func dropUnknownHook(spec *ebpf.CollectionSpec, kernel *btf.Spec, log *slog.Logger) error {
+	prog, ok := spec.Programs[userHook]
+	if !ok {
+		return fmt.Errorf("scheduler object: no program %q; build it again with: make build", userHook)
+	}
+	fn, err := kernelFunc(kernel, prog.AttachTo)
+	if err == nil && fn == nil {
+		log.Warn("rules on user: a change of user without a new program is not seen", "missing", prog.AttachTo)
+		delete(spec.Programs, userHook)
+	}
+	return err
+}
+
+// attachOptional attaches a hook that rota can do without; nil if it can't be.
+func (s *Scheduler) attachOptional(name string) link.Link {
+	prog, ok := s.coll.Programs[name]
+	if !ok {
+		return nil
+	}
+	hook, err := link.AttachTracing(link.TracingOptions{Program: prog})
+	if err != nil {
+		s.log.Warn("rules on user: a change of user without a new program is not seen", "error", err)
+		return nil
+	}
+	return hook
 }
 
 // release gives back everything, in the order that detaches first.

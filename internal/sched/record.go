@@ -18,6 +18,9 @@ const (
 // recordMagic begins a file of records; package oracle of the lab reads it.
 const recordMagic = "ROTAREC1"
 
+// maxRecords is how many records of all CPUs a file may hold: 2 GB.
+const maxRecords = 1 << 25
+
 // recordBytes is the size of a struct rota_record.
 const recordBytes = 64
 
@@ -28,6 +31,10 @@ func (s *Scheduler) makeRoom(spec *ebpf.CollectionSpec) error {
 	if !ok || !known {
 		return fmt.Errorf("scheduler object: no room for a record; build it again with: make build")
 	}
+	if events := int64(s.params.Record) * int64(s.topology.cpus); events > maxRecords {
+		return fmt.Errorf("record of %d events for each of %d CPUs: at most %d in all; use --record-events %d or less",
+			s.params.Record, s.topology.cpus, maxRecords, maxRecords/s.topology.cpus)
+	}
 	records.MaxEntries = max(1, uint32(s.params.Record*s.topology.cpus))
 	if err := capacity.Set(uint32(s.params.Record)); err != nil {
 		return fmt.Errorf("scheduler object: variable \"record_capacity\": %w", err)
@@ -35,17 +42,14 @@ func (s *Scheduler) makeRoom(spec *ebpf.CollectionSpec) error {
 	return nil
 }
 
-// WriteRecord ends the recording and writes what the fair and the background
+// WriteRecord writes what the fair and the background
 // tier decided since the scheduler was attached: a header of the magic word,
 // the number of CPUs and the room of each; then for each CPU the number of its
-// records, 0, and the records, all little endian (32 bits). It fails when
-// Params.Record was 0.
+// records, 0, and the records, all little endian (32 bits). Call it after Detach, when nothing
+// is written any more. It fails when Params.Record was 0.
 func (s *Scheduler) WriteRecord(w io.Writer) error {
 	if s.params.Record == 0 {
-		return fmt.Errorf("record: nothing was recorded")
-	}
-	if err := s.coll.Variables["record_stopped"].Set(uint32(1)); err != nil {
-		return fmt.Errorf("record: stop: %w", err)
+		return fmt.Errorf("record: nothing was recorded: start with --record FILE")
 	}
 	used := make([]uint32, maxCPUs)
 	if err := s.coll.Variables["record_used"].Get(used); err != nil {

@@ -51,6 +51,7 @@ type client struct {
 	state       state
 	slot        int // where queue.clients has it
 	bounds      bounds
+	pulledBy    uint16 // the CPU that is about to take it, if it is idle for that
 	left        uint64 // when it left from afar, ns
 }
 

@@ -140,10 +140,12 @@ func (r *replay) step(q *queue, e *Event) {
 		r.pick(q, e)
 	case Pull:
 		// It may have come here, and gone, a moment ago.
-		if c := q.members[e.TID]; c != nil && e.How == InVain {
+		c := q.members[e.TID]
+		switch {
+		case c != nil && e.How != InVain && c.state == waiting:
+			c.state, c.pulledBy = idle, e.Writer
+		case c != nil && e.How == InVain && c.state == idle && c.pulledBy == e.Writer:
 			c.state = waiting
-		} else if c != nil && c.state == waiting {
-			c.state = idle
 		}
 	default:
 		if c := r.member(q, e); c != nil {

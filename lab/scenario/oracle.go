@@ -103,7 +103,8 @@ func oracleMetrics() []Metric {
 		{Name: "picks", Group: "recorded", Label: "picks that were judged", Better: 0, Bounds: each(Bound{AtLeast: 100000})},
 		{Name: "most_owed_ms", Group: "lag", Label: "most that a task was owed", Better: 0},
 		{Name: "most_ahead_ms", Group: "lag", Label: "most that a task was ahead", Better: 0},
-		{Name: "races", Group: "recorded", Label: "in an order that two CPUs saw differently", Better: 0},
+		{Name: "races", Group: "recorded", Label: "in an order that two CPUs saw differently", Better: 0, Bounds: each(Bound{AtMost: 200})},
+		{Name: "fullest_part_pct", Group: "recorded", Label: "of the room of the fullest CPU", Better: 0, Bounds: each(Bound{AtMost: 99})},
 	}
 	for _, f := range oracleFaults() {
 		metrics = append(metrics, Metric{Name: f.name, Group: "faults", Label: f.label, Better: -1, Bounds: each(Bound{AtMost: noFault})})
@@ -141,6 +142,11 @@ func runOracle(g *guest.Guest) error {
 	if err != nil {
 		return err
 	}
+	fullest := 0
+	for _, part := range record.Parts {
+		fullest = max(fullest, len(part))
+	}
+	g.Metric("fullest_part_pct", 100*float64(fullest)/oracleEvents)
 	emitReport(g, oracle.Check(record))
 	return nil
 }
