@@ -56,6 +56,7 @@ struct cpu_ctx {
 	u64 curr_vt;	      /* its virtual time at curr_at_ns */
 	u64 curr_deadline_vt; /* end of its request */
 	u64 curr_slice_ns;    /* its request */
+	u64 curr_safe_vt;     /* so far it keeps the CPU against its like */
 	u32 curr_rescued;     /* it runs by the starvation bound: not to be preempted at once */
 	u64 curr_since_ns;    /* when its turn began */
 	u64 curr_end_ns;      /* when its turn ends, by the timer */

@@ -387,13 +387,41 @@ static bool queue_first(struct cpu_queue *queue, u32 tier, u32 cpu, u64 now_vt, 
 }
 
 /*
- * Does the running task keep the CPU for the rest of its slice, as long as it
- * is eligible? Not against a task that weighs more, or has a shorter slice.
+ * The shortest slice among those who wait, about: it is forgotten when nobody
+ * with it has been queued for one to two spans of time and others have, and
+ * who has been picked since still counts.
+ */
+static __always_inline u64 queue_shortest(const struct cpu_queue *queue)
+{
+	u64 ns = queue->short_ns, before_ns = queue->short_before_ns;
+
+	return ns < before_ns ? ns : before_ns;
+}
+
+/*
+ * How far a task that was just picked keeps the CPU: for its request, or as
+ * long as the shortest among those who wait is.
+ */
+static __always_inline u64 queue_safe(const struct task_ctx *taskc, const struct cpu_queue *queue)
+{
+	u64 shortest_ns = queue_shortest(queue);
+
+	if (shortest_ns >= taskc->slice_ns)
+		return taskc->deadline_vt;
+	return taskc->vt + eevdf_vt(shortest_ns, taskc->weight);
+}
+
+/*
+ * Does the running task, which is eligible, keep the CPU? For a slice since it
+ * was picked, and not against a task that weighs more or has a shorter slice.
+ * Who went on because nobody waited was not picked again.
  */
 static __always_inline bool queue_protected(const struct task_ctx *taskc,
 					    const struct cpu_ctx *cpuc)
 {
 	if (!(knobs.fair & ROTA_RUN_TO_PARITY) || taskc->weight > cpuc->curr_weight)
+		return false;
+	if (!eevdf_before(cpuc->curr_vt, cpuc->curr_safe_vt))
 		return false;
 	return !(knobs.fair & ROTA_PREEMPT_SHORT) || taskc->slice_ns >= cpuc->curr_slice_ns;
 }
@@ -479,18 +507,6 @@ static __always_inline bool queue_gives_way(struct cpu_ctx *cpuc, u32 tier)
 static __always_inline u64 queue_span(const struct task_ctx *taskc)
 {
 	return taskc->deadline_vt - taskc->vt;
-}
-
-/*
- * The shortest slice among those who wait, about: it is forgotten when nobody
- * with it has been queued for one to two spans of time and others have, and
- * who has been picked since still counts.
- */
-static __always_inline u64 queue_shortest(const struct cpu_queue *queue)
-{
-	u64 ns = queue->short_ns, before_ns = queue->short_before_ns;
-
-	return ns < before_ns ? ns : before_ns;
 }
 
 static __always_inline void queue_note_slice(struct cpu_queue *queue, u64 slice_ns, u64 now_ns)

@@ -147,6 +147,8 @@ static void keep(struct task_struct *prev, struct task_ctx *prevc, struct cpu_ct
 	cpuc->local_taken = 0;
 	queue_note_waiting(cpuc, prevc->tier, now_ns);
 	record_pick(ROTA_PICK_KEEP, prevc, cpuc, prev->thread_info.cpu);
+	if (cpu_waiting(cpu_queue(cpuc, prevc->tier)))
+		cpuc->curr_safe_vt = queue_safe(prevc, cpu_queue(cpuc, prevc->tier));
 	kernel_set_slice(prev, prevc->slice_ns);
 	note_running(prev, prevc, cpuc, now_ns);
 }
@@ -260,6 +262,7 @@ void ROTA_OP(running, struct task_struct *p)
 		return;
 	compete_here(p, taskc, cpuc, cpu, now_ns);
 	note_running(p, taskc, cpuc, now_ns);
+	cpuc->curr_safe_vt = queue_safe(taskc, cpu_queue(cpuc, taskc->tier));
 	record_note(ROTA_RECORD_RUN, 0, taskc, cpu, 0);
 	cpu_counters(cpu)->dispatches[taskc->tier < ROTA_NONE ? taskc->tier : ROTA_FAIR]++;
 	stats = stats_class(taskc->class);

@@ -18,7 +18,7 @@ const (
 	MinWeight          = 1
 	MaxWeight          = 10000
 
-	DefaultSlice           = 2800 * time.Microsecond
+	DefaultSlice           = 2100 * time.Microsecond
 	DefaultStarvationBound = time.Second
 	DefaultWeight          = 100
 	DefaultCap             = 950 // per mille of one CPU

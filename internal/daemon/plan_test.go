@@ -103,7 +103,7 @@ func TestClassesOfStatus(t *testing.T) {
 	if got[0].SharePercent != 25 || got[1].SharePercent != 75 || got[1].Tasks != 2 || got[1].Rules != 1 {
 		t.Errorf("%+v", got)
 	}
-	if got[0].SliceMicros != 2800 || got[1].SliceMicros != 1000 {
+	if got[0].SliceMicros != 2100 || got[1].SliceMicros != 1000 {
 		t.Errorf("slices %d and %d", got[0].SliceMicros, got[1].SliceMicros)
 	}
 	if got[0].WaitP50Micros != 3 || got[0].WaitMaxMicros != 3 {
