@@ -163,11 +163,11 @@ func pinned(r *faultRun) error {
 func user(r *faultRun) error {
 	s := newStage(r.g, "user")
 	defer s.stop()
-	if _, err := s.startHogs(1, guest.Cmd{Args: []string{"4321"}}); err != nil {
-		return err
-	}
 	before, err := classTasks(r.g, "guests")
 	if err != nil {
+		return err
+	}
+	if _, err := s.startHogs(1, guest.Cmd{Args: []string{"4321"}}); err != nil {
 		return err
 	}
 	// It takes 100 ms of CPU time to change, and shares a CPU with other hogs.

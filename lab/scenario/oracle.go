@@ -33,11 +33,11 @@ rules:
 
 const (
 	// oracleEvents is the room of the record for each CPU.
-	oracleEvents = 600000
+	oracleEvents = 900000
 	// oracleCrowd is how long all loads run at once, oracleRush how long tasks
 	// do that switch all the time.
 	oracleCrowd = 2 * time.Second
-	oracleRush  = 3 * time.Second
+	oracleRush  = 2500 * time.Millisecond
 )
 
 // conformance records what the fair tier decides under loads of many kinds and has
