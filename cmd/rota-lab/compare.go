@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"os"
 
 	"github.com/spf13/cobra"
@@ -35,14 +36,20 @@ func compareCommand() *cobra.Command {
 }
 
 func readResults(path string) (report.Results, error) {
+	return readFile("results", path, report.Read)
+}
+
+// readFile reads a file of a kind; the error names both.
+func readFile[T any](kind, path string, read func(io.Reader) (T, error)) (T, error) {
 	f, err := os.Open(path)
 	if err != nil {
-		return report.Results{}, fmt.Errorf("results: %w", err)
+		var none T
+		return none, fmt.Errorf("%s: %w", kind, err)
 	}
 	defer f.Close()
-	r, err := report.Read(f)
+	content, err := read(f)
 	if err != nil {
-		return r, fmt.Errorf("results %s: %w", path, err)
+		return content, fmt.Errorf("%s %s: %w", kind, path, err)
 	}
-	return r, nil
+	return content, nil
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"encoding/json"
 	"fmt"
-	"os"
 
 	"github.com/spf13/cobra"
 
@@ -24,10 +23,11 @@ happened in; where that explains a fault it is counted as a race.`,
   rota-lab oracle /tmp/rota.record`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			report, err := judge(args[0])
+			record, err := readFile("record", args[0], oracle.Read)
 			if err != nil {
 				return err
 			}
+			report := oracle.Check(record)
 			if asJSON {
 				text, err := json.MarshalIndent(report, "", "  ")
 				if err != nil {
@@ -45,18 +45,4 @@ happened in; where that explains a fault it is counted as a race.`,
 	}
 	c.Flags().BoolVar(&asJSON, "json", false, "print the report as JSON")
 	return c
-}
-
-// judge replays a record file.
-func judge(path string) (oracle.Report, error) {
-	file, err := os.Open(path)
-	if err != nil {
-		return oracle.Report{}, fmt.Errorf("record: %w", err)
-	}
-	defer file.Close()
-	record, err := oracle.Read(file)
-	if err != nil {
-		return oracle.Report{}, fmt.Errorf("%s: %w", path, err)
-	}
-	return oracle.Check(record), nil
 }

@@ -112,10 +112,7 @@ func cString(raw []byte) string {
 // counted and recorded to be read.
 func (s *Scheduler) Detach() {
 	s.asked.flag.Store(true)
-	for _, l := range s.links {
-		l.Close()
-	}
-	s.links = nil
+	s.unlink()
 }
 
 // Close detaches the scheduler: the kernel's own scheduler has every task

@@ -220,6 +220,8 @@ func (s *Scheduler) attach() error {
 // there is no tracepoint, and not every kernel lets it.
 const userHook = "rota_on_credentials"
 
+const noUserHook = "rules on user: a change of user without a new program is not seen"
+
 // dropUnknownHook leaves the hook out where the kernel has no such function.
 func dropUnknownHook(spec *ebpf.CollectionSpec, kernel *btf.Spec, log *slog.Logger) error {
 	prog, ok := spec.Programs[userHook]
@@ -228,7 +230,7 @@ func dropUnknownHook(spec *ebpf.CollectionSpec, kernel *btf.Spec, log *slog.Logg
 	}
 	fn, err := kernelFunc(kernel, prog.AttachTo)
 	if err == nil && fn == nil {
-		log.Warn("rules on user: a change of user without a new program is not seen", "missing", prog.AttachTo)
+		log.Warn(noUserHook, "missing", prog.AttachTo)
 		delete(spec.Programs, userHook)
 	}
 	return err
@@ -242,18 +244,23 @@ func (s *Scheduler) attachOptional(name string) link.Link {
 	}
 	hook, err := link.AttachTracing(link.TracingOptions{Program: prog})
 	if err != nil {
-		s.log.Warn("rules on user: a change of user without a new program is not seen", "error", err)
+		s.log.Warn(noUserHook, "error", err)
 		return nil
 	}
 	return hook
 }
 
-// release gives back everything, in the order that detaches first.
-func (s *Scheduler) release() {
+// unlink detaches the scheduler and its hooks.
+func (s *Scheduler) unlink() {
 	for _, l := range s.links {
 		l.Close()
 	}
 	s.links = nil
+}
+
+// release gives back everything, in the order that detaches first.
+func (s *Scheduler) release() {
+	s.unlink()
 	if s.reader != nil {
 		s.reader.Close()
 	}

@@ -32,6 +32,12 @@ const (
 	rowRotaThroughput = "rota-throughput"
 )
 
+// Configurations of rota that are a preset and nothing else.
+const (
+	latencyPreset    = "scheduler: {preset: latency}\n"
+	throughputPreset = "scheduler: {preset: throughput}\n"
+)
+
 func latencyRows() []Row {
 	fair := func(name, kernel, about string, features ...string) Row {
 		return Row{Name: name, Kernel: kernel, Scheduler: "kernel", Features: features, About: about}
@@ -46,8 +52,8 @@ func latencyRows() []Row {
 		fair("eevdf-6.12-no-parity", "6.12", "with NO_RUN_TO_PARITY", "NO_RUN_TO_PARITY"),
 		fair("eevdf-6.12-no-short", "6.12", "with NO_PREEMPT_SHORT", "NO_PREEMPT_SHORT"),
 		rota(rowRota, ""),
-		rota(rowRotaLatency, "scheduler: {preset: latency}\n"),
-		rota(rowRotaThroughput, "scheduler: {preset: throughput}\n"),
+		rota(rowRotaLatency, latencyPreset),
+		rota(rowRotaThroughput, throughputPreset),
 		rota("rota-eligibility", "scheduler: {fair: {eligibilityCheck: true}}\n"),
 	}
 }

@@ -43,19 +43,11 @@ const (
 // conformance records what the fair tier decides under loads of many kinds and has
 // it judged.
 func conformance() Scenario {
-	config := func(name, text string) Row {
-		return Row{Name: name, Scheduler: "rota", Config: text, Record: oracleEvents}
-	}
 	return Scenario{
 		Name:     "oracle",
 		Title:    "Conformance",
 		Question: "Does every decision of the fair tier follow from EEVDF's definition, when an independent model replays it?",
-		Rows: []Row{
-			config(rowRota, ""),
-			config("rota-latency", "scheduler: {preset: latency}\n"),
-			config("rota-throughput", "scheduler: {preset: throughput}\n"),
-			config(rowClasses, oracleConfig),
-		},
+		Rows:     oracleRows(),
 		Metrics:  oracleMetrics(),
 		Tools:    []string{"hackbench", "cyclictest"},
 		Loads:    []string{"hog", "storm", "affinity", "barrier"},
@@ -65,17 +57,26 @@ func conformance() Scenario {
 	}
 }
 
-// oracleFaults are the kinds of fault and what a reader calls them.
-func oracleFaults() []struct {
-	fault oracle.Fault
-	name  string
-	label string
-} {
-	return []struct {
-		fault oracle.Fault
-		name  string
-		label string
-	}{
+func oracleRows() []Row {
+	config := func(name, text string) Row {
+		return Row{Name: name, Scheduler: "rota", Config: text, Record: oracleEvents}
+	}
+	return []Row{
+		config(rowRota, ""),
+		config(rowRotaLatency, latencyPreset),
+		config(rowRotaThroughput, throughputPreset),
+		config(rowClasses, oracleConfig),
+	}
+}
+
+// oracleFault is a kind of fault and what a reader calls it.
+type oracleFault struct {
+	fault       oracle.Fault
+	name, label string
+}
+
+func oracleFaults() []oracleFault {
+	return []oracleFault{
 		{oracle.WrongPick, "wrong_picks", "wrong picks"},
 		{oracle.WrongV, "wrong_v", "virtual time of a queue off"},
 		{oracle.BadPlacement, "bad_placements", "placed wrongly"},
@@ -90,10 +91,9 @@ func oracleFaults() []struct {
 }
 
 func oracleMetrics() []Metric {
-	rows := []string{rowRota, "rota-latency", "rota-throughput", rowClasses}
 	each := func(b Bound) (bounds []Bound) {
-		for _, row := range rows {
-			b.Row = row
+		for _, row := range oracleRows() {
+			b.Row = row.Name
 			bounds = append(bounds, b)
 		}
 		return bounds
@@ -198,12 +198,10 @@ func emitReport(g *guest.Guest, report oracle.Report) {
 	g.Metric("picks", float64(report.Checked))
 	g.Metric("most_owed_ms", report.MostOwed/1e6)
 	g.Metric("most_ahead_ms", math.Abs(report.MostAhead)/1e6)
-	races := 0
+	g.Metric("races", float64(report.Raced()))
 	for _, f := range oracleFaults() {
 		g.Metric(f.name, float64(report.Faults[f.fault]))
-		races += report.Races[f.fault]
 	}
-	g.Metric("races", float64(races))
 	for i, words := range report.Words {
 		g.Event(fmt.Sprintf("fault_%d", i+1), strings.TrimSpace(words))
 	}
