@@ -53,6 +53,7 @@ func TestPlacements(t *testing.T) {
 		{"moves with too much", 0, 500 * ms, 1, 1024, -2*(whole+64*ms) - 1, whole},
 		{"moves and weighs more", 0, 16 * ms, 1, 2048, -8*ms*3 - 1, whole / 2},
 		{"moves to the background", 0, 16 * ms, 2, 1024, -1, whole},
+		{"moves to the background with a debt", 0, -16 * ms, 2, 1024, -1, whole},
 		{"slept elsewhere with a claim", LeaveSleep, 16 * ms, 1, 1024, -32*ms - 1, whole},
 	} {
 		t.Run(test.name, func(t *testing.T) {
