@@ -101,11 +101,12 @@ func TestMiss(t *testing.T) {
 	}
 }
 
-// promised runs a scenario and fails for each promise about its figures that
-// was missed by more than its slack.
+// promised runs a scenario, one machine at a time because the tests run in
+// parallel, and fails for each promise about its figures that was missed by more
+// than its slack.
 func promised(t *testing.T, args ...string) {
 	t.Helper()
-	out := lab(t, append([]string{"run"}, args...)...)
+	out := lab(t, append([]string{"run", "--jobs", "1"}, args...)...)
 	for _, line := range notReached.FindAllString(out, -1) {
 		allowed, factor := 1.0, miss(line)
 		for _, s := range slack {
@@ -130,6 +131,7 @@ func promised(t *testing.T, args ...string) {
 // gets CPU time within `scheduler.starvationBound` (default 1 s), and the
 // kernel's watchdog never ends rota
 func TestNoStarvation(t *testing.T) {
+	t.Parallel()
 	promised(t, "abuse", "--row", "kernel,rota,rota+classes")
 }
 
@@ -139,6 +141,7 @@ func TestNoStarvation(t *testing.T) {
 // their weights to within 2 %, and hogs spread over CPUs to within 8 % of each
 // other
 func TestFairShares(t *testing.T) {
+	t.Parallel()
 	promised(t, "shares", "--row", "rota,rota+classes")
 }
 
@@ -148,6 +151,7 @@ func TestFairShares(t *testing.T) {
 // fails, the kernel's own scheduler has every task at once; nothing hangs,
 // nothing is lost
 func TestSafeExit(t *testing.T) {
+	t.Parallel()
 	promised(t, "faults", "--row", "rota,rota+classes")
 }
 
@@ -159,7 +163,10 @@ func TestPromises(t *testing.T) {
 		"ping":       "fifo,rota+classes",
 		"throughput": "kernel,rota",
 	} {
-		t.Run(scenario, func(t *testing.T) { promised(t, scenario, "--row", rows) })
+		t.Run(scenario, func(t *testing.T) {
+			t.Parallel()
+			promised(t, scenario, "--row", rows)
+		})
 	}
 }
 
@@ -169,13 +176,14 @@ func TestConformance(t *testing.T) {
 	for kernel, row := range map[string]string{"6.18": "rota", "7.2": "rota+classes"} {
 		t.Run(kernel, func(t *testing.T) {
 			t.Parallel()
-			promised(t, "oracle", "--kernel", kernel, "--row", row, "--jobs", "1")
+			promised(t, "oracle", "--kernel", kernel, "--row", row)
 		})
 	}
 }
 
 // TestSlices holds turns to the length that was asked for.
 func TestSlices(t *testing.T) {
+	t.Parallel()
 	promised(t, "slices", "--row", "rota,rota-700us")
 }
 
@@ -211,6 +219,7 @@ func costs(t *testing.T, file string) map[string]float64 {
 // TestCost counts what a wake-up, a switch and a pick take, and holds it
 // against docs/cost.json: who makes them dearer says so by writing that anew.
 func TestCost(t *testing.T) {
+	t.Parallel()
 	file := filepath.Join(t.TempDir(), "cost.json")
 	promised(t, "cost", "--row", "kernel,rota", "--json", file)
 	written, counted := costs(t, "docs/cost.json"), costs(t, file)
@@ -227,10 +236,11 @@ func TestCost(t *testing.T) {
 // TestSameTwice runs a cell twice and expects the same bytes, and other bytes
 // from another seed.
 func TestSameTwice(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	results := func(seed string, more ...string) string {
 		file := filepath.Join(dir, seed+".json")
-		lab(t, append([]string{"run", "ping", "--row", "rota+classes", "--seed", seed, "--json", file}, more...)...)
+		lab(t, append([]string{"run", "--jobs", "1", "ping", "--row", "rota+classes", "--seed", seed, "--json", file}, more...)...)
 		text, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)

@@ -32,6 +32,7 @@ func TestMain(m *testing.M) {
 	case os.Getpid() == 1, guest.IsWorker(os.Args):
 		guest.Main(inGuest)
 	}
+	os.Setenv("ROTA_LAB_HOST", "secret") // which no guest may see
 	os.Exit(m.Run())
 }
 
@@ -151,7 +152,6 @@ func crash(g *guest.Guest) error { panic("the test wants it") }
 // boot runs one cell of the default kernel.
 func boot(t *testing.T, scenario string, change func(*Cell)) (Outcome, error) {
 	t.Helper()
-	t.Setenv("ROTA_LAB_HOST", "secret")
 	c := Cell{
 		Kernel:  kernel(t, "6.18"),
 		Machine: machine.Machine{CPUs: 4, HostLimit: 10 * time.Minute},
@@ -186,6 +186,7 @@ func kernel(t *testing.T, want string) kernels.Kernel {
 
 // The lab's promise: the same inputs give the same bytes.
 func TestSameSeedSameBytes(t *testing.T) {
+	t.Parallel()
 	run := func(seed int64) Outcome {
 		out, err := boot(t, "work", func(c *Cell) {
 			c.Tools = []string{"hackbench", "cyclictest"}
@@ -208,8 +209,14 @@ func TestSameSeedSameBytes(t *testing.T) {
 	}
 }
 
+// fastest is how many times the fastest virtual CPU may do what the slowest
+// does: 1.2 to 1.4 by the phases of a build. Without the HPET's second timer
+// (machine) it was 2.5.
+const fastest = 1.6
+
 // The virtual CPUs run about equally fast.
 func TestCPUsTakeTurns(t *testing.T) {
+	t.Parallel()
 	out, err := boot(t, "turns", nil)
 	if err != nil {
 		t.Fatal(err)
@@ -218,12 +225,13 @@ func TestCPUsTakeTurns(t *testing.T) {
 	for _, n := range out.Results.Metrics {
 		low, high = min(low, n), max(high, n)
 	}
-	if len(out.Results.Metrics) != 4 || high > 1.35*low {
+	if len(out.Results.Metrics) != 4 || high > fastest*low {
 		t.Errorf("loops per CPU: %v", out.Results.Metrics)
 	}
 }
 
 func TestGuestKeepsItsPromises(t *testing.T) {
+	t.Parallel()
 	if _, err := boot(t, "probe", nil); err != nil {
 		t.Error(err)
 	}
@@ -243,6 +251,7 @@ func TestFailuresAreNamed(t *testing.T) {
 		{"nothing", `scheduler "/bin/false": ended with exit code 1 before it attached`, func(c *Cell) { c.Plan.Row.Scheduler = busyboxAs(t, "false") }},
 	} {
 		t.Run(c.scenario, func(t *testing.T) {
+			t.Parallel()
 			_, err := boot(t, c.scenario, c.change)
 			if err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("%v, want %q", err, c.want)
@@ -268,6 +277,7 @@ func TestEveryKernelBoots(t *testing.T) {
 	}
 	for _, row := range lock.Rows {
 		t.Run(row.Name, func(t *testing.T) {
+			t.Parallel()
 			k := kernel(t, row.Name)
 			out, err := boot(t, "nothing", func(c *Cell) {
 				c.Kernel = k
