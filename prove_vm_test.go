@@ -145,6 +145,12 @@ func TestFairShares(t *testing.T) {
 	promised(t, "shares", "--row", "rota,rota+classes")
 }
 
+// TestCgroups holds cgroups to their weights and limits.
+func TestCgroups(t *testing.T) {
+	t.Parallel()
+	promised(t, "cgroups", "--row", "rota")
+}
+
 // TestSafeExit does to the machine and to the daemon what can happen to them.
 //
 // Guarantee G5, safe exit: when the daemon dies, is killed, or the scheduler

@@ -64,6 +64,9 @@ struct cpu_ctx {
 	/* What waits. */
 	struct cpu_queue queues[2]; /* fair, background: see cpu_queue() */
 	u32 queued_capped;	    /* priority tasks wait here for their cap */
+	u32 queued_limited;	    /* tasks wait here for their group's cpu.max */
+	u32 limited_looks;	    /* at how many of these one pass has looked */
+	u64 limited_at_ns;	    /* when to look at these again */
 	u32 local_taken;	    /* a task went to the local queue and has not run yet */
 	u32 took_head;		    /* the next to run was the head of its queue */
 	/* When to look again. */

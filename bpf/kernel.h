@@ -51,6 +51,8 @@ typedef _Bool bool;
 #define CLOCK_MONOTONIC 1
 
 #define SCHED_IDLE 5
+#define PF_EXITING 0x4
+#define SIGKILL_BIT (1UL << 8)
 #define MAX_RT_PRIO 100
 
 /* --- fields --------------------------------------------------------------- */
@@ -75,6 +77,14 @@ struct sched_ext_entity {
 	u64 dsq_vtime;
 } CORE;
 
+struct sigset {
+	unsigned long sig[1];
+};
+
+struct sigpending {
+	struct sigset signal;
+} CORE;
+
 struct task_struct {
 	struct thread_info thread_info;
 	unsigned int flags;
@@ -87,6 +97,7 @@ struct task_struct {
 	int pid;
 	int tgid;
 	u64 start_boottime;
+	struct sigpending pending;
 	const struct cred *cred;
 	char comm[16];
 } CORE;
@@ -106,6 +117,7 @@ struct scx_exit_task_args {
 
 struct scx_cgroup_init_args {
 	u32 weight;
+	u64 bw_period_us, bw_quota_us, bw_burst_us; /* since 6.17 */
 } CORE;
 
 struct scx_dump_ctx {
@@ -157,7 +169,10 @@ struct sched_ext_ops {
 	void (*dump_task)(struct scx_dump_ctx *ctx, struct task_struct *p);
 	s32 (*cgroup_init)(struct cgroup *cgrp, struct scx_cgroup_init_args *args);
 	void (*cgroup_move)(struct task_struct *p, struct cgroup *from, struct cgroup *to);
+	void (*cgroup_exit)(struct cgroup *cgrp);
 	void (*cgroup_set_weight)(struct cgroup *cgrp, u32 weight);
+	void (*cgroup_set_bandwidth)(struct cgroup *cgrp, u64 period_us, u64 quota_us,
+				     u64 burst_us); /* since 6.17 */
 	void (*cpu_online)(s32 cpu);
 	void (*cpu_offline)(s32 cpu);
 	s32 (*init)(void);
@@ -172,6 +187,7 @@ struct sched_ext_ops {
 enum scx_enq_flags {
 	SCX_ENQ_WAKEUP = 1LLU,
 	SCX_ENQ_PREEMPT = 1LLU << 32,
+	SCX_ENQ_LAST = 1LLU << 41,
 };
 enum scx_dsq_id_flags {
 	SCX_DSQ_LOCAL = 1LLU << 63 | 2,
@@ -191,6 +207,7 @@ enum scx_ent_flags {
 #define KERNEL_ENUM(type, name) bpf_core_enum_value(enum type, name)
 #define ENQ_WAKEUP KERNEL_ENUM(scx_enq_flags, SCX_ENQ_WAKEUP)
 #define ENQ_PREEMPT KERNEL_ENUM(scx_enq_flags, SCX_ENQ_PREEMPT)
+#define ENQ_LAST KERNEL_ENUM(scx_enq_flags, SCX_ENQ_LAST)
 #define DSQ_LOCAL KERNEL_ENUM(scx_dsq_id_flags, SCX_DSQ_LOCAL)
 #define DSQ_LOCAL_ON KERNEL_ENUM(scx_dsq_id_flags, SCX_DSQ_LOCAL_ON)
 #define KICK_IDLE KERNEL_ENUM(scx_kick_flags, SCX_KICK_IDLE)

@@ -197,13 +197,28 @@ static __always_inline bool place_orphaned(const struct cpu_ctx *cpuc, u64 now_n
 	       kernel_since(now_ns, READ_ONCE(cpuc->curr_at_ns)) > PLACE_ORPHAN_NS;
 }
 
+/* What the task weighs that a pull would take, 0: there is none. */
+static u32 place_first_weight(u64 dsq, u32 cpu)
+{
+	struct task_struct *p;
+
+	kernel_for_waiting(it, p, dsq)
+	{
+		struct task_ctx *taskc = task_try(p);
+
+		if (taskc && bpf_cpumask_test_cpu(cpu, p->cpus_ptr))
+			return taskc->weight;
+	}
+	return 0;
+}
+
 /* A busy CPU takes over a task from one that is still ahead without it. */
 static bool place_balance(struct cpu_ctx *cpuc, u32 cpu, u64 now_ns)
 {
 	u32 n, size = place_scan(cpuc->llc);
 	u64 own = place_load(cpuc), most = own;
 	s32 from = -1;
-	u32 waiting;
+	u32 weight;
 
 	if (eevdf_before(now_ns, cpuc->balance_at_ns))
 		return false;
@@ -226,9 +241,9 @@ static bool place_balance(struct cpu_ctx *cpuc, u32 cpu, u64 now_ns)
 	}
 	if (from < 0)
 		return false;
-	waiting = scx_bpf_dsq_nr_queued(QUEUE_FAIR(from)) +
-		  READ_ONCE(cpu_find(from)->queues[0].parked);
-	if (!waiting || (most - own) * (waiting + 1) <= most)
+	weight = place_first_weight(QUEUE_FAIR(from), cpu)
+			 ?: place_first_weight(QUEUE_FAIR_PARKED(from), cpu);
+	if (!weight || most - own <= weight)
 		return false;
 	return place_pull(cpu, ROTA_FAIR, from, now_ns);
 }

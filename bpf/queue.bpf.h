@@ -35,6 +35,7 @@
 #define QUEUE_PRIORITY(llc) QUEUE_ID(4, llc)
 #define QUEUE_FAIR_PARKED(cpu) QUEUE_ID(5, cpu)
 #define QUEUE_BACKGROUND_PARKED(cpu) QUEUE_ID(6, cpu)
+#define QUEUE_LIMITED(cpu) QUEUE_ID(7, cpu)
 
 #define QUEUE_TIE_VT 16000	 /* 1 us at nice 0: closer than this is level */
 #define QUEUE_LOOKS 8		 /* tasks that a wake-up looks at to see whether it is the next */
@@ -221,32 +222,70 @@ static u32 queue_place(struct cpu_queue *queue, struct task_ctx *taskc, u32 cpu,
 	return 0;
 }
 
-/* The task competes on this CPU from now on. */
-static void queue_join(struct task_ctx *taskc, struct cpu_ctx *cpuc, u32 cpu, u64 now_ns)
+/*
+ * The task competes on this CPU from now on. Not static, nor is the next one: the
+ * verifier then looks at them once and not again at each of their callers.
+ */
+__noinline int queue_join(struct task_ctx *taskc, u32 cpu, u64 now_ns)
 {
-	struct cpu_queue *queue = cpu_queue(cpuc, taskc->tier);
-	u32 how = taskc->fresh ? ROTA_JOIN_NEW : 0;
+	struct cpu_ctx *cpuc = cpu_find(cpu);
+	struct cpu_queue *queue;
 	u64 now_vt = 0;
+	u32 how;
 
+	if (!taskc)
+		return 0;
+	queue = cpu_queue(cpuc, taskc->tier);
+	how = taskc->fresh ? ROTA_JOIN_NEW : 0;
 	taskc->joined = cpu;
+	if (taskc->group)
+		group_count(taskc->group, 1, taskc->own_weight);
 	if (queue->tree.sum_w)
 		queue_charge_ahead(cpuc, now_ns);
 	how |= queue_place(queue, taskc, cpu, &now_vt);
 	taskc->ghost_w = 0;
 	taskc->deadline_vt = queue_first_deadline(taskc);
 	record_at(ROTA_RECORD_JOIN, how, taskc, cpu, now_vt);
+	return 0;
+}
+
+/*
+ * V of a queue as it is now, seen from another CPU: what runs there is charged
+ * when it stops, and who was pulled from there is settled at the next pick. Read
+ * without the lock: a switch in between makes it one turn old.
+ */
+static __always_inline u64 queue_now_afar(const struct cpu_ctx *cpuc, const struct cpu_queue *queue)
+{
+	u64 elapsed_ns = kernel_since(kernel_now(), READ_ONCE(cpuc->curr_at_ns));
+	u64 w = READ_ONCE(queue->gone.w) - queue->seen_w;
+	struct eevdf_queue tree = queue->tree;
+
+	if (READ_ONCE(cpuc->curr_tid) && READ_ONCE(cpuc->curr_tier) == queue->tier &&
+	    elapsed_ns < 2 * TASK_TICK_NS)
+		tree.sum_wv += elapsed_ns * (EEVDF_NICE0_WEIGHT << EEVDF_SHIFT);
+	if (w < tree.sum_w && READ_ONCE(queue->gone.begun) == READ_ONCE(queue->gone.done)) {
+		tree.sum_wv -= READ_ONCE(queue->gone.wv) - queue->seen_wv - tree.zero_vt * w;
+		tree.sum_w -= w;
+	}
+	return eevdf_now(&tree);
 }
 
 /*
  * The task no longer competes where it did; its lag goes with it, and if it
  * only moves, so does what is left of its request.
  */
-static void queue_leave(struct task_ctx *taskc, u32 cpu, bool sleeps)
+__noinline int queue_leave(struct task_ctx *taskc, u32 cpu, bool sleeps)
 {
-	struct cpu_ctx *cpuc = cpu_find(taskc->joined);
-	struct cpu_queue *queue = cpu_queue(cpuc, taskc->tier);
-	u64 vt = taskc->vt, w = taskc->weight, now_vt;
+	struct cpu_queue *queue;
+	u64 vt, w, now_vt;
 
+	if (!taskc)
+		return 0;
+	queue = cpu_queue(cpu_find(taskc->joined), taskc->tier);
+	vt = taskc->vt;
+	w = taskc->weight;
+	if (taskc->group)
+		group_count(taskc->group, -1, -(s64)taskc->own_weight);
 	taskc->rest_vt =
 		!sleeps && eevdf_before(vt, taskc->deadline_vt) ? taskc->deadline_vt - vt : 0;
 
@@ -255,10 +294,10 @@ static void queue_leave(struct task_ctx *taskc, u32 cpu, bool sleeps)
 		taskc->joined = -1;
 		taskc->vt = 0;
 		queue_reset(queue, vt);
-		return;
+		return 0;
 	}
-	/* From afar V may be one switch old: the lag is off by less than the clamp. */
-	now_vt = eevdf_now(&queue->tree);
+	now_vt = taskc->joined == (s32)cpu ? eevdf_now(&queue->tree)
+					   : queue_now_afar(cpu_find(taskc->joined), queue);
 	taskc->vt = eevdf_clamp(now_vt - vt, taskc->limit_vt);
 	taskc->left_vt = vt;
 	/* Who only moves has paid nothing by sleeping. */
@@ -279,6 +318,7 @@ static void queue_leave(struct task_ctx *taskc, u32 cpu, bool sleeps)
 		__sync_fetch_and_add(&queue->gone.done, 1);
 	}
 	taskc->joined = -1;
+	return 0;
 }
 
 /* Charges a running task for what it did since it was last charged. */
@@ -530,8 +570,8 @@ static __always_inline void queue_note_waiting(struct cpu_ctx *cpuc, u32 tier, u
 		WRITE_ONCE(llcc->waiting_ns, now_ns);
 }
 
-static void queue_insert(struct task_struct *p, struct task_ctx *taskc, struct cpu_ctx *cpuc,
-			 u32 cpu, u64 enq_flags, u64 now_ns)
+/* A task is about to be put among those who wait. */
+static void queue_admit(struct task_ctx *taskc, struct cpu_ctx *cpuc, u32 cpu, u64 now_ns)
 {
 	struct cpu_queue *queue = cpu_queue(cpuc, taskc->tier);
 
@@ -550,8 +590,6 @@ static void queue_insert(struct task_struct *p, struct task_ctx *taskc, struct c
 	queue->queued++;
 	record_note(ROTA_RECORD_WAIT, 0, taskc, cpu, 0);
 	queue_note_waiting(cpuc, taskc->tier, now_ns);
-	kernel_insert_vtime(p, queue_id(taskc->tier, cpu), taskc->slice_ns, taskc->deadline_vt,
-			    enq_flags);
 }
 
 /* A task of the fair or background tier is ready on this CPU. */
@@ -564,7 +602,7 @@ static void queue_enqueue(struct task_struct *p, struct task_ctx *taskc, struct 
 	if (taskc->joined >= 0 && taskc->joined != cpu)
 		queue_leave(taskc, cpu, false);
 	if (taskc->joined < 0)
-		queue_join(taskc, cpuc, cpu, now_ns);
+		queue_join(taskc, cpu, now_ns);
 	else
 		queue_charge_ahead(cpuc, now_ns);
 
@@ -587,7 +625,9 @@ static void queue_enqueue(struct task_struct *p, struct task_ctx *taskc, struct 
 		record_at(ROTA_RECORD_PICK, ROTA_PICK_DIRECT, taskc, cpu, 0);
 		kernel_insert(p, DSQ_LOCAL, taskc->slice_ns, enq_flags);
 	} else {
-		queue_insert(p, taskc, cpuc, cpu, enq_flags, now_ns);
+		queue_admit(taskc, cpuc, cpu, now_ns);
+		kernel_insert_vtime(p, queue_id(taskc->tier, cpu), taskc->slice_ns,
+				    taskc->deadline_vt, enq_flags);
 	}
 	/* Second in line, after one that went to the local queue, or out of turn. */
 	if (preempts || queue_gives_way(cpuc, taskc->tier))

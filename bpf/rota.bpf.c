@@ -35,7 +35,7 @@
  *
  * What it does not do
  *   It does not run real-time or deadline tasks, which the kernel runs first.
- *   It does not limit cgroups (cpu.max). It does not choose frequencies.
+ *   It does not choose frequencies.
  *
  * The parts, each using only parts above it:
  */
@@ -44,11 +44,13 @@
 #include "eevdf.h"
 #include "cpu.bpf.h"
 #include "stats.bpf.h"
+#include "group.bpf.h"
 #include "task.bpf.h"
 #include "record.bpf.h"
 #include "timer.bpf.h"
 #include "queue.bpf.h"
 #include "priority.bpf.h"
+#include "limit.bpf.h"
 #include "place.bpf.h"
 #include "rescue.bpf.h"
 #include "event.bpf.h"
@@ -70,6 +72,8 @@ s32 ROTA_OP(select_cpu, struct task_struct *p, s32 prev_cpu, u64 wake_flags)
 		return prev_cpu;
 	if (task_stale(p, taskc) && taskc->joined < 0)
 		task_refresh(p, taskc);
+	if (limit_over(p, taskc, kernel_now()))
+		return prev_cpu;
 	cpu = scx_bpf_select_cpu_dfl(p, prev_cpu, wake_flags, &idle);
 	if (idle) {
 		taskc->ready_at_ns = kernel_now();
@@ -84,23 +88,37 @@ s32 ROTA_OP(select_cpu, struct task_struct *p, s32 prev_cpu, u64 wake_flags)
 	return wake_flags & WAKE_FORK ? place_fork(p, prev_cpu) : prev_cpu;
 }
 
+/* Takes over what has changed about a task that enters a queue. */
+static void update(struct task_struct *p, struct task_ctx *taskc, u32 cpu)
+{
+	if (!task_stale(p, taskc))
+		return;
+	if (taskc->joined >= 0)
+		queue_leave(taskc, cpu, false);
+	task_refresh(p, taskc);
+}
+
 SEC("struct_ops/rota_enqueue")
 void ROTA_OP(enqueue, struct task_struct *p, u64 enq_flags)
 {
 	u32 cpu = p->thread_info.cpu;
 	struct cpu_ctx *cpuc = cpu_find(cpu);
 	struct task_ctx *taskc = task_find(p);
-	u64 now_ns = kernel_now_locked();
+	u64 now_ns = kernel_now_locked(), until_ns;
 
 	if (!taskc)
 		return;
 	if (!taskc->ready_at_ns)
 		taskc->ready_at_ns = now_ns;
-	if (task_stale(p, taskc)) {
-		if (taskc->joined >= 0)
-			queue_leave(taskc, cpu, false);
-		task_refresh(p, taskc);
+	update(p, taskc, cpu);
+	until_ns = limit_over(p, taskc, now_ns);
+	if (until_ns) {
+		limit_park(p, taskc, cpuc, cpu, until_ns, now_ns);
+		return;
 	}
+	/* Its time has come back just now, and nobody else makes this CPU look. */
+	if (enq_flags & ENQ_LAST)
+		scx_bpf_kick_cpu(cpu, 0);
 	if (taskc->tier == ROTA_PRIORITY) {
 		priority_enqueue(p, taskc, cpuc, cpu, enq_flags, now_ns);
 		return;
@@ -115,6 +133,9 @@ static void charge(struct task_struct *p, struct task_ctx *taskc, struct cpu_ctx
 {
 	u64 delta_ns = queue_charge(p, taskc, cpuc);
 	struct rota_class_stats *stats = stats_class(taskc->class);
+
+	if (limit_groups && taskc->group)
+		limit_charge(taskc->group, delta_ns, kernel_now_locked());
 
 	if (stats)
 		stats->runtime_ns += delta_ns;
@@ -154,16 +175,22 @@ static void keep(struct task_struct *prev, struct task_ctx *prevc, struct cpu_ct
 }
 
 /* The task that ran, charged, if it may go on. */
-static struct task_ctx *charge_prev(struct task_struct *prev, struct cpu_ctx *cpuc, u32 cpu)
+static struct task_ctx *charge_prev(struct task_struct *prev, struct cpu_ctx *cpuc, u32 cpu,
+				    u64 now_ns)
 {
 	struct task_ctx *prevc;
 
 	if (!prev || !(prev->scx.flags & TASK_QUEUED))
 		return NULL;
 	prevc = task_try(prev);
-	if (prevc)
-		charge(prev, prevc, cpuc, cpu);
-	return prevc;
+	if (!prevc)
+		return NULL;
+	charge(prev, prevc, cpuc, cpu);
+	if (!limit_over(prev, prevc, now_ns))
+		return prevc;
+	limit_sweep(QUEUE_FAIR(cpu), cpu, now_ns);
+	limit_sweep(QUEUE_FAIR_PARKED(cpu), cpu, now_ns);
+	return NULL;
 }
 
 /* Nothing in the fair tier here: others' tasks, those over their cap, background. */
@@ -179,8 +206,8 @@ SEC("struct_ops/rota_dispatch")
 void ROTA_OP(dispatch, s32 cpu, struct task_struct *prev)
 {
 	struct cpu_ctx *cpuc = cpu_find(cpu);
-	struct task_ctx *prevc = charge_prev(prev, cpuc, cpu);
 	u64 now_ns = kernel_now_locked();
+	struct task_ctx *prevc = charge_prev(prev, cpuc, cpu, now_ns);
 
 	if (prevc) {
 		cpuc->curr_at_ns = now_ns;
@@ -188,6 +215,8 @@ void ROTA_OP(dispatch, s32 cpu, struct task_struct *prev)
 	} else {
 		prev = NULL;
 	}
+	if (limit_due(cpuc, now_ns))
+		limit_release(cpu, now_ns);
 	if (rescue(cpuc, cpu, now_ns) || priority_dispatch(cpuc, cpu, prev, prevc, now_ns))
 		return;
 	if (prev && prevc->tier == ROTA_PRIORITY && priority_may_go_on(prevc, cpuc, cpu, now_ns)) {
@@ -204,27 +233,47 @@ void ROTA_OP(dispatch, s32 cpu, struct task_struct *prev)
 		keep(prev, prevc, cpuc, now_ns);
 }
 
-/* A turn ends early beside shorter slices, and for who has become ineligible if that is wanted. */
+/* Must what runs stop for cpu.max, or is it time to look at those who wait for it? */
+static bool limited(struct task_struct *p, struct cpu_ctx *cpuc, u32 cpu, u64 now_ns)
+{
+	struct task_ctx *taskc = task_try(p);
+
+	if (limit_due(cpuc, now_ns))
+		return true;
+	if (!taskc || !taskc->group)
+		return false;
+	taskc->overdue = 0;
+	charge(p, taskc, cpuc, cpu);
+	cpuc->curr_at_ns = now_ns;
+	cpuc->curr_vt = taskc->vt;
+	return limit_over(p, taskc, now_ns);
+}
+
+/* Beside shorter slices a turn ends early, and for who has become ineligible if that is wanted. */
+static bool outran(struct cpu_ctx *cpuc, u32 tier, u64 now_ns)
+{
+	if (tier != ROTA_FAIR && tier != ROTA_BACKGROUND)
+		return false;
+	if (!cpu_waiting(cpu_queue(cpuc, tier)))
+		return false;
+	if (kernel_since(now_ns, cpuc->curr_since_ns) >= queue_shortest(cpu_queue(cpuc, tier)))
+		return true;
+	if (!(knobs.fair & ROTA_ELIGIBILITY_CHECK))
+		return false;
+	queue_charge_ahead(cpuc, now_ns);
+	return queue_gives_way(cpuc, tier);
+}
+
 SEC("struct_ops/rota_tick")
 void ROTA_OP(tick, struct task_struct *p)
 {
-	struct cpu_ctx *cpuc = cpu_find(p->thread_info.cpu);
-	u32 tier = cpuc->curr_tier;
-	u64 now_ns;
+	u32 cpu = p->thread_info.cpu;
+	struct cpu_ctx *cpuc = cpu_find(cpu);
+	u64 now_ns = kernel_now_locked();
 
-	if (tier != ROTA_FAIR && tier != ROTA_BACKGROUND)
-		return;
-	if (!cpu_waiting(cpu_queue(cpuc, tier)))
-		return;
-	now_ns = kernel_now_locked();
-	if (kernel_since(now_ns, cpuc->curr_since_ns) >= queue_shortest(cpu_queue(cpuc, tier))) {
-		kernel_set_slice(p, 0);
-		return;
-	}
-	if (!(knobs.fair & ROTA_ELIGIBILITY_CHECK))
-		return;
-	queue_charge_ahead(cpuc, now_ns);
-	if (queue_gives_way(cpuc, tier))
+	group_tick(now_ns);
+	if ((limit_groups && limited(p, cpuc, cpu, now_ns)) ||
+	    outran(cpuc, cpuc->curr_tier, now_ns))
 		kernel_set_slice(p, 0);
 }
 
@@ -237,7 +286,7 @@ static void compete_here(struct task_struct *p, struct task_ctx *taskc, struct c
 	} else if (taskc->joined != cpu) {
 		if (taskc->joined >= 0)
 			queue_leave(taskc, cpu, false);
-		queue_join(taskc, cpuc, cpu, now_ns);
+		queue_join(taskc, cpu, now_ns);
 		record_pick(ROTA_PICK_COME, taskc, cpuc, cpu);
 	}
 	if (cpuc->took_head) {
@@ -275,6 +324,9 @@ void ROTA_OP(running, struct task_struct *p)
 	cpuc->curr_rescued = taskc->rescued;
 	taskc->rescued = 0;
 	taskc->ready_at_ns = 0;
+	/* Others of its group used up the time while it waited. */
+	if (limit_over(p, taskc, now_ns) && !taskc->overdue)
+		scx_bpf_kick_cpu(cpu, KICK_PREEMPT);
 }
 
 SEC("struct_ops/rota_stopping")
@@ -414,8 +466,21 @@ s32 ROTA_OP(cgroup_init, struct cgroup *cgrp, struct scx_cgroup_init_args *args)
 
 	if (!cgroupc)
 		return -ENOMEM;
-	cgroupc->weight = args->weight;
+	group_make(cgrp, cgroupc, args->weight);
+	if (cgroupc->own && bpf_core_field_exists(args->bw_quota_us))
+		limit_set(cgroupc->group, args->bw_period_us, args->bw_quota_us, args->bw_burst_us);
 	return 0;
+}
+
+SEC("struct_ops.s/rota_cgroup_exit")
+void ROTA_OP(cgroup_exit, struct cgroup *cgrp)
+{
+	u32 group = group_own(cgrp);
+
+	if (!group)
+		return;
+	limit_set(group, 0, LIMIT_NONE_US, 0);
+	group_leave(group);
 }
 
 SEC("struct_ops/rota_cgroup_move")
@@ -431,13 +496,20 @@ void ROTA_OP(cgroup_move, struct task_struct *p, struct cgroup *from, struct cgr
 SEC("struct_ops/rota_cgroup_set_weight")
 void ROTA_OP(cgroup_set_weight, struct cgroup *cgrp, u32 weight)
 {
-	struct cgroup_ctx *cgroupc = bpf_cgrp_storage_get(&cgroup_ctxs, cgrp, NULL, 0);
+	u32 group = group_own(cgrp);
 
-	if (!cgroupc)
-		return;
-	cgroupc->weight = weight;
-	/* Tasks take it over when they next become ready. */
-	task_outdate_all();
+	/* The next visit makes a scale of it. */
+	if (group)
+		group_find(group)->weight = weight;
+}
+
+SEC("struct_ops/rota_cgroup_set_bandwidth")
+void ROTA_OP(cgroup_set_bandwidth, struct cgroup *cgrp, u64 period_us, u64 quota_us, u64 burst_us)
+{
+	u32 group = group_own(cgrp);
+
+	if (group)
+		limit_set(group, period_us, quota_us, burst_us);
 }
 
 /* CPUs come and go; their queues stay. */
@@ -455,6 +527,7 @@ void ROTA_OP(cpu_offline, s32 cpu)
 	rescue_hand_over(QUEUE_BACKGROUND(cpu), cpu);
 	rescue_hand_over(QUEUE_BACKGROUND_PARKED(cpu), cpu);
 	rescue_hand_over(QUEUE_CAPPED(cpu), cpu);
+	rescue_hand_over(QUEUE_LIMITED(cpu), cpu);
 }
 
 static s32 create_queues(u32 cpu)
@@ -464,6 +537,7 @@ static s32 create_queues(u32 cpu)
 	err = err ?: scx_bpf_create_dsq(QUEUE_FAIR_PARKED(cpu), -1);
 	err = err ?: scx_bpf_create_dsq(QUEUE_BACKGROUND(cpu), -1);
 	err = err ?: scx_bpf_create_dsq(QUEUE_BACKGROUND_PARKED(cpu), -1);
+	err = err ?: scx_bpf_create_dsq(QUEUE_LIMITED(cpu), -1);
 	return err ?: scx_bpf_create_dsq(QUEUE_CAPPED(cpu), -1);
 }
 
@@ -473,6 +547,7 @@ s32 ROTA_OP(init)
 	u32 cpu, llc;
 	s32 err;
 
+	group_init();
 	kernel_for(cpu, 0, topology.nr_cpus)
 	{
 		struct cpu_ctx *cpuc = cpu_find(cpu);
@@ -483,6 +558,7 @@ s32 ROTA_OP(init)
 		queue_init(&cpuc->queues[1], ROTA_BACKGROUND, cpu);
 		err = create_queues(cpu);
 		err = err ?: timer_create(cpu);
+		err = err ?: limit_create(cpu);
 		if (err)
 			return err;
 	}
@@ -519,8 +595,10 @@ struct sched_ext_ops rota_ops = {
 	.dump_cpu = (void *)rota_dump_cpu,
 	.dump_task = (void *)rota_dump_task,
 	.cgroup_init = (void *)rota_cgroup_init,
+	.cgroup_exit = (void *)rota_cgroup_exit,
 	.cgroup_move = (void *)rota_cgroup_move,
 	.cgroup_set_weight = (void *)rota_cgroup_set_weight,
+	.cgroup_set_bandwidth = (void *)rota_cgroup_set_bandwidth,
 	.cpu_online = (void *)rota_cpu_online,
 	.cpu_offline = (void *)rota_cpu_offline,
 	.init = (void *)rota_init,

@@ -10,6 +10,7 @@
 #define ROTA_MAX_CPUS 1024
 #define ROTA_MAX_LLCS 256
 #define ROTA_MAX_CLASSES 256
+#define ROTA_MAX_GROUPS 2048 /* cgroups that have a weight and a limit of their own */
 #define ROTA_WAIT_BUCKETS 25 /* bucket 0: < 1 us, i: [2^(i-1), 2^i) us, the last: all above */
 
 /* The order in which tiers run. NONE: nothing of ours is on that CPU. */
@@ -75,6 +76,7 @@ struct rota_cpu_stats {
 	__u64 steals;	     /* tasks pulled from another CPU's queue */
 	__u64 rescues;	     /* tasks moved forward by the starvation bound */
 	__u64 cap_hits;	     /* times that the priority tier had to wait here */
+	__u64 limited;	     /* times that a task had to wait for its cgroup's cpu.max */
 };
 
 /* Why a task may belong to another class now. */

@@ -10,11 +10,11 @@
  * The daemon decides which rule matches and names the class by index through
  * the program rota_set_class; what the class means is copied into the task
  * when the generation of the knobs has changed (task_refresh).
- * The weight is nice (the kernel's own table) x class x cgroup, where the
- * cgroup's part is the product of cpu.weight / 100 along its path.
+ * The weight is nice (the kernel's own table) x class x the scale of its
+ * cgroup (group).
  *
- * Limits: cgroup weights scale tasks, not groups: the ratio between two
- * groups is that of their weights when they run equally many tasks.
+ * Limits: a weight or a scale that changes reaches a task where it next enters
+ * a queue.
  */
 
 struct task_ctx {
@@ -36,11 +36,15 @@ struct task_ctx {
 	u32 ghost_epoch;
 	u32 user; /* whose rights it has */
 	u32 tid;
+	u32 own_weight;	 /* without its group's scale */
+	u32 group_epoch; /* of the scale in its weight */
+	u16 group;	 /* its cgroup, see group.bpf.h */
 	u16 class;
 	u8 tier;      /* that it competes in; may lag behind its class until refreshed */
 	u8 unsettled; /* the daemon was asked about it and has not answered yet */
 	u8 rescued;   /* it was moved forward by the starvation bound */
 	u8 fresh;     /* new: its first request is half as long (eevdf: PLACE_DEADLINE_INITIAL) */
+	u8 overdue;   /* it runs although its group has used up its cpu.max */
 };
 
 struct {
@@ -50,21 +54,8 @@ struct {
 	__type(value, struct task_ctx);
 } task_ctxs SEC(".maps");
 
-/* cpu.weight of one cgroup, 100: the default. */
-struct cgroup_ctx {
-	u32 weight;
-};
-
-struct {
-	__uint(type, BPF_MAP_TYPE_CGRP_STORAGE);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__type(key, int);
-	__type(value, struct cgroup_ctx);
-} cgroup_ctxs SEC(".maps");
-
 struct rota_class classes[ROTA_MAX_CLASSES]; /* set by the daemon */
 
-#define TASK_MAX_CGROUP_DEPTH 16
 #define TASK_TICK_NS 4000000	  /* a turn may be longer than its slice by this */
 #define TASK_MIN_WEIGHT 3	  /* the weight of SCHED_IDLE */
 #define TASK_MAX_WEIGHT (1 << 23) /* keeps w * vt within 64 bits, see eevdf.h */
@@ -106,33 +97,6 @@ static u32 task_own_weight(const struct task_struct *p)
 	return task_nice_weight[nice < 40 ? nice : 20];
 }
 
-/* The product of cpu.weight / 100 from the task's cgroup up to the root, 1024: 1. */
-static u32 task_cgroup_weight(struct task_struct *p)
-{
-	struct cgroup *cgrp;
-	u64 product = 1024;
-	int level, depth;
-
-	cgrp = kernel_task_cgroup(p);
-	if (!cgrp)
-		return product;
-	depth = cgrp->level < TASK_MAX_CGROUP_DEPTH ? cgrp->level : TASK_MAX_CGROUP_DEPTH;
-	kernel_for(level, 1, depth + 1)
-	{
-		struct cgroup *ancestor = bpf_cgroup_ancestor(cgrp, level);
-		struct cgroup_ctx *cgroupc;
-
-		if (!ancestor)
-			break;
-		cgroupc = bpf_cgrp_storage_get(&cgroup_ctxs, ancestor, NULL, 0);
-		if (cgroupc && cgroupc->weight)
-			product = product * cgroupc->weight / 100;
-		bpf_cgroup_release(ancestor);
-	}
-	bpf_cgroup_release(cgrp);
-	return product<1 ? 1 : product>(1 << 20) ? 1 << 20 : product;
-}
-
 /* The task's copies are old: it takes over the knobs where it enters a queue. */
 static __always_inline void task_outdate(struct task_ctx *taskc)
 {
@@ -145,15 +109,21 @@ static __always_inline void task_outdate_all(void)
 	__sync_fetch_and_add(&generation, 1);
 }
 
-/* The weight as nice, class and cgroup have it now, whatever the task holds. */
-static u32 task_wanted_weight(struct task_struct *p, const struct task_ctx *taskc)
+/* A weight within the bounds that eevdf.h needs. */
+static __always_inline u32 task_bounded(u64 weight)
 {
-	u64 weight = (u64)task_own_weight(p) * task_class(taskc)->weight / 100;
-
-	weight = weight * task_cgroup_weight(p) / 1024;
 	if (weight < TASK_MIN_WEIGHT)
 		return TASK_MIN_WEIGHT;
 	return weight > TASK_MAX_WEIGHT ? TASK_MAX_WEIGHT : weight;
+}
+
+/* The weight as the task and its group have it now, whatever it competes with. */
+static __always_inline u32 task_wanted_weight(const struct task_ctx *taskc)
+{
+	u64 scale = group_find(taskc->group)->scale;
+
+	return task_bounded((taskc->own_weight * scale + (1 << (GROUP_SCALE_SHIFT - 1))) >>
+			    GROUP_SCALE_SHIFT);
 }
 
 /* The slice that the task asked for with sched_setattr(), 0: none. */
@@ -166,36 +136,49 @@ static __always_inline u64 task_custom_ns(const struct task_struct *p)
 
 static __always_inline bool task_stale(const struct task_struct *p, const struct task_ctx *taskc)
 {
-	return taskc->generation != generation || taskc->custom_ns != task_custom_ns(p);
+	return taskc->generation != generation || taskc->custom_ns != task_custom_ns(p) ||
+	       (taskc->group && taskc->group_epoch != group_find(taskc->group)->epoch);
 }
 
-/*
- * Copies the knobs into a task that competes in no queue. Its lag is worth the
- * same time at another weight; between tiers, which have clocks of their own,
- * it is worth nothing.
- */
-static void task_refresh(struct task_struct *p, struct task_ctx *taskc)
+/* Takes over a weight. The lag is worth the same time at another one. */
+static void task_reweigh(struct task_ctx *taskc, u32 weight)
 {
-	struct rota_class *class = task_class(taskc);
-	u64 custom_ns = task_custom_ns(p);
-	u64 slice_ns = custom_ns ?: class->slice_ns ?: knobs.slice_ns;
-	u32 tier = class->tier < ROTA_NONE ? class->tier : ROTA_FAIR;
-	u32 weight = task_wanted_weight(p, taskc);
+	u64 request_vt = eevdf_vt(taskc->slice_ns, weight);
 
-	taskc->generation = READ_ONCE(generation);
-	taskc->custom_ns = custom_ns;
-	taskc->slice_ns = slice_ns;
-	taskc->request_vt = eevdf_vt(slice_ns, weight);
-	taskc->limit_vt = eevdf_vt(slice_ns + TASK_TICK_NS, weight);
-	if (tier != taskc->tier) {
-		taskc->vt = 0;
-		taskc->rest_vt = 0;
-		taskc->ghost_w = 0;
-	} else if (tier != ROTA_PRIORITY && weight != taskc->weight) {
+	taskc->request_vt = request_vt;
+	taskc->limit_vt = eevdf_vt(taskc->slice_ns + TASK_TICK_NS, weight);
+	if (taskc->tier != ROTA_PRIORITY && weight != taskc->weight) {
 		taskc->vt = eevdf_clamp(eevdf_rescale(taskc->vt, taskc->weight, weight),
 					taskc->limit_vt);
 		taskc->rest_vt = eevdf_rescale(taskc->rest_vt, taskc->weight, weight);
 	}
-	taskc->tier = tier;
 	taskc->weight = weight;
+}
+
+/* Copies the knobs of its class; between tiers, which have clocks of their own, lag is lost. */
+static void task_reconfigure(struct task_struct *p, struct task_ctx *taskc)
+{
+	struct rota_class *class = task_class(taskc);
+	u32 tier = class->tier < ROTA_NONE ? class->tier : ROTA_FAIR;
+
+	taskc->generation = READ_ONCE(generation);
+	taskc->group = group_of_task(p);
+	taskc->own_weight = task_bounded((u64)task_own_weight(p) * class->weight / 100);
+	taskc->custom_ns = task_custom_ns(p);
+	taskc->slice_ns = taskc->custom_ns ?: class->slice_ns ?: knobs.slice_ns;
+	if (tier != taskc->tier) {
+		taskc->vt = 0;
+		taskc->rest_vt = 0;
+		taskc->ghost_w = 0;
+	}
+	taskc->tier = tier;
+}
+
+/* Brings a task that competes in no queue up to date. */
+static void task_refresh(struct task_struct *p, struct task_ctx *taskc)
+{
+	if (taskc->generation != generation || taskc->custom_ns != task_custom_ns(p))
+		task_reconfigure(p, taskc);
+	taskc->group_epoch = group_find(taskc->group)->epoch;
+	task_reweigh(taskc, task_wanted_weight(taskc));
 }

@@ -96,6 +96,7 @@ type CPU struct {
 	Steals      uint64 `json:"steals"`
 	Rescues     uint64 `json:"rescues"`
 	CapHits     uint64 `json:"capHits"`
+	Limited     uint64 `json:"limited"` // times that a task had to wait for its cgroup's cpu.max
 }
 
 // Classes is the answer to GET /v1/classes.

@@ -33,7 +33,7 @@ func Check() []Finding {
 func check(kernel *btf.Spec, err error) []Finding {
 	findings := []Finding{checkKernel(), checkSchedExt()}
 	findings = append(findings, checkBTF(kernel, err)...)
-	return append(findings, checkPrivileges(), checkRival(), checkIsolation(), checkLimits(os.DirFS(cgroupRoot)))
+	return append(findings, checkPrivileges(), checkRival(), checkIsolation(), checkLimits(kernel, os.DirFS(cgroupRoot)))
 }
 
 func checkKernel() Finding {

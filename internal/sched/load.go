@@ -94,6 +94,9 @@ func (s *Scheduler) load(cache *btf.Cache, kernel *btf.Spec) error {
 	if err := dropUnknownHook(spec, kernel, s.log); err != nil {
 		return err
 	}
+	if !keepsLimits(kernel) {
+		delete(spec.Programs, limitsCallback)
+	}
 	if err := s.prepare(spec); err != nil {
 		return err
 	}
@@ -146,7 +149,9 @@ func (s *Scheduler) prepare(spec *ebpf.CollectionSpec) error {
 // opsFlags are set where the kernel knows them. Exiting and
 // migration-disabled tasks come to us like any other, so that they do not
 // jump the queue; remote wake-ups may be handed over without the remote lock.
+// Who has nobody beside it comes to us too when its cgroup must stop.
 var opsFlags = []string{
+	"SCX_OPS_ENQ_LAST",
 	"SCX_OPS_ENQ_EXITING", "SCX_OPS_ENQ_MIGRATION_DISABLED", "SCX_OPS_ALLOW_QUEUED_WAKEUP",
 }
 
@@ -250,8 +255,14 @@ func (s *Scheduler) attachOptional(name string) link.Link {
 	return hook
 }
 
-// unlink detaches the scheduler and its hooks.
+// unlink detaches the scheduler and its hooks. While the kernel takes its tasks
+// back they run without having been picked, which is not for the record.
 func (s *Scheduler) unlink() {
+	if s.coll != nil && s.params.Record > 0 {
+		if err := s.coll.Variables["record_stopped"].Set(uint32(1)); err != nil {
+			s.log.Warn("record: the end of it will show tasks that nobody picked", "error", err)
+		}
+	}
 	for _, l := range s.links {
 		l.Close()
 	}

@@ -72,7 +72,7 @@ func TestSetOpsFlags(t *testing.T) {
 			"SCX_OPS_KEEP_BUILTIN_IDLE": 1, "SCX_OPS_ENQ_LAST": 2, "SCX_OPS_ENQ_EXITING": 4,
 			"SCX_OPS_SWITCH_PARTIAL": 8, "SCX_OPS_ENQ_MIGRATION_DISABLED": 16,
 			"SCX_OPS_ALLOW_QUEUED_WAKEUP": 32, "SCX_OPS_ALL_FLAGS": 63,
-		}), 4 | 16 | 32},
+		}), 2 | 4 | 16 | 32},
 		"an old kernel": {flagsOf(map[string]uint64{
 			"SCX_OPS_KEEP_BUILTIN_IDLE": 1, "SCX_OPS_ENQ_EXITING": 4, "SCX_OPS_SWITCH_PARTIAL": 8,
 		}), 4},

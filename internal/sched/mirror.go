@@ -5,6 +5,7 @@ package sched
 
 const (
 	maxCPUs     = 1024
+	maxGroups   = 2048 // cgroups that rota knows apart, with the root
 	maxLLCs     = 256
 	waitBuckets = 25
 	exitText    = 1024
@@ -62,6 +63,7 @@ type rotaCpuStats struct {
 	Steals      uint64
 	Rescues     uint64
 	CapHits     uint64
+	Limited     uint64
 }
 
 type rotaEvent struct {

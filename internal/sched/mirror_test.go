@@ -164,6 +164,7 @@ func TestMirrorConstants(t *testing.T) {
 		want       uint64
 	}{
 		{"rota.h", "ROTA_MAX_CPUS", maxCPUs},
+		{"rota.h", "ROTA_MAX_GROUPS", maxGroups},
 		{"rota.h", "ROTA_MAX_LLCS", maxLLCs},
 		{"rota.h", "ROTA_MAX_CLASSES", MaxClasses},
 		{"rota.h", "ROTA_WAIT_BUCKETS", waitBuckets},

@@ -131,6 +131,7 @@ type CPUStats struct {
 	Steals                     uint64 // tasks pulled from another CPU's queue
 	Rescues                    uint64
 	CapHits                    uint64
+	Limited                    uint64 // times that a task had to wait for its cgroup's cpu.max
 }
 
 // Stats is one consistent-enough reading of all counters.

@@ -31,7 +31,7 @@ func (s *Scheduler) Stats() (Stats, error) {
 			Priority: c.Dispatches[Priority], Fair: c.Dispatches[Fair],
 			Background: c.Dispatches[Background],
 			Direct:     c.Direct, Preemptions: c.Preemptions, Steals: c.Steals,
-			Rescues: c.Rescues, CapHits: c.CapHits,
+			Rescues: c.Rescues, CapHits: c.CapHits, Limited: c.Limited,
 		})
 	}
 	stats.Kernel = kernelEvents()

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"time"
 )
 
 const cgroupRoot = "/sys/fs/cgroup"
@@ -35,6 +36,15 @@ func (g *Guest) Cgroup(path string) (Cgroup, error) {
 
 // SetWeight sets cpu.weight, 1..10000, 100 by default.
 func (c Cgroup) SetWeight(weight int) error { return c.Write("cpu.weight", strconv.Itoa(weight)) }
+
+// SetMax sets cpu.max: so much CPU time in each period of 100 ms, 0: no limit.
+func (c Cgroup) SetMax(quota time.Duration) error {
+	text := "max"
+	if quota > 0 {
+		text = fmt.Sprintf("%d 100000", quota.Microseconds())
+	}
+	return c.Write("cpu.max", text)
+}
 
 // SetCpus sets cpuset.cpus, a list such as "0-1".
 func (c Cgroup) SetCpus(list string) error { return c.Write("cpuset.cpus", list) }

@@ -1,0 +1,299 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * limit: cpu.max, the CPU time that a cgroup may take in a period.
+ *
+ * Problem: all CPUs draw on one budget, and who has used it up must stop, wait
+ * and go on, none of which may cost those who have no limit.
+ *
+ * How: a limited group has a pool that is filled once per period by whoever
+ * comes first. A CPU takes a few milliseconds from it at a time and charges
+ * what runs to that. Who finds nothing left, in its group or in one above,
+ * waits in a queue of its CPU, ordered by the end of the period, and competes
+ * for nothing meanwhile. A tick or, on an idle CPU, a timer looks at that queue
+ * when a period has ended.
+ *
+ * Limits: time is charged at ticks and switches; what was taken too much is
+ * owed by the next periods, so that the mean is exact. Who waits for 10 s runs
+ * all the same, for a tick, so that the kernel's watchdog finds nobody. A
+ * task can be stopped while it holds a lock of the kernel. Up to a chunk per CPU
+ * of one period may be used in a later one, even without cpu.max.burst.
+ */
+
+#define LIMIT_CHUNK_NS 2000000
+#define LIMIT_MIN_CHUNK_NS 100000
+#define LIMIT_DEPTH 16
+#define LIMIT_LOOKS 64 /* tasks that one pass looks at */
+#define LIMIT_LONGEST_NS 10000000000ULL
+#define LIMIT_NONE_US (1ULL << 40) /* a quota of so much is none */
+
+u32 limit_groups; /* limited groups; 0: nobody is slowed down by this part */
+
+struct limit_timer {
+	struct bpf_timer timer;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, ROTA_MAX_CPUS);
+	__type(key, u32);
+	__type(value, struct limit_timer);
+} limit_timers SEC(".maps");
+
+/* Fills the pool if a period has ended. Whoever wins the exchange does it. */
+static void limit_refill(struct group *group, u64 now_ns)
+{
+	u64 end_ns = READ_ONCE(group->period_end_ns), next_ns = end_ns + group->period_ns;
+	s64 add_ns = group->quota_ns, room_ns;
+
+	if (eevdf_before(now_ns, end_ns))
+		return;
+	if (!eevdf_before(now_ns, next_ns))
+		next_ns = now_ns + group->period_ns;
+	if (__sync_val_compare_and_swap(&group->period_end_ns, end_ns, next_ns) != end_ns)
+		return;
+	room_ns = group->quota_ns + group->burst_ns - READ_ONCE(group->pool_ns);
+	__sync_fetch_and_add(&group->pool_ns, add_ns < room_ns ? add_ns : room_ns);
+}
+
+/* How much a CPU takes at a time. */
+static __always_inline s64 limit_chunk(const struct group *group)
+{
+	u64 chunk_ns = group->quota_ns / 8;
+
+	if (chunk_ns > LIMIT_CHUNK_NS)
+		return LIMIT_CHUNK_NS;
+	return chunk_ns < LIMIT_MIN_CHUNK_NS ? LIMIT_MIN_CHUNK_NS : chunk_ns;
+}
+
+/* Gets this CPU something to spend; false: there is nothing, and its debt is the pool's. */
+static bool limit_take(struct group *group, struct group_cell *cell, u64 now_ns)
+{
+	s64 want_ns = limit_chunk(group) - cell->budget_ns, had_ns, got_ns;
+
+	limit_refill(group, now_ns);
+	had_ns = __sync_fetch_and_add(&group->pool_ns, -want_ns);
+	got_ns = had_ns <= 0 ? 0 : had_ns < want_ns ? had_ns : want_ns;
+	if (got_ns < want_ns)
+		__sync_fetch_and_add(&group->pool_ns, want_ns - got_ns);
+	cell->budget_ns += got_ns;
+	if (cell->budget_ns > 0)
+		return true;
+	__sync_fetch_and_add(&group->pool_ns, cell->budget_ns);
+	cell->budget_ns = 0;
+	return false;
+}
+
+/*
+ * Charges CPU time to a group and those above it. Returns 0 if it may go on,
+ * else the time in ns at which to ask again.
+ */
+__noinline u64 limit_charge(u32 index, u64 delta_ns, u64 now_ns)
+{
+	u64 until_ns = 0;
+	u32 level;
+
+	kernel_for(level, 0, LIMIT_DEPTH)
+	{
+		struct group *group;
+		struct group_cell *cell;
+
+		index = group_find(index)->limit;
+		if (!index)
+			break;
+		group = group_find(index);
+		cell = group_cell(index);
+		index = group->parent;
+		if (!cell || !group->quota_ns)
+			continue;
+		cell->budget_ns -= delta_ns;
+		if (cell->budget_ns <= 0 && !limit_take(group, cell, now_ns) &&
+		    eevdf_before(until_ns, group->period_end_ns))
+			until_ns = group->period_end_ns;
+	}
+	return until_ns;
+}
+
+/*
+ * Has the group of this task, or one above, used up its time? Until when it has
+ * to wait, 0: it need not. Who dies gives back more than it takes.
+ */
+static __always_inline u64 limit_over(const struct task_struct *p, const struct task_ctx *taskc,
+				      u64 now_ns)
+{
+	if (!limit_groups || !taskc->group)
+		return 0;
+	if ((p->flags & PF_EXITING) || (p->pending.signal.sig[0] & SIGKILL_BIT))
+		return 0;
+	return limit_charge(taskc->group, 0, now_ns);
+}
+
+/* Looks at those who wait here at that time, also if the CPU is idle then. */
+static void limit_look_at(struct cpu_ctx *cpuc, u32 cpu, u64 at_ns, u64 now_ns)
+{
+	struct limit_timer *timer = bpf_map_lookup_elem(&limit_timers, &cpu);
+	s64 left_ns = at_ns - now_ns;
+
+	cpuc->limited_at_ns = at_ns;
+	if (timer)
+		bpf_timer_start(&timer->timer, left_ns > 0 ? left_ns : 0, 0);
+}
+
+/* A task is about to wait for its group. It has not gone to sleep: it keeps what it owes. */
+static void limit_stop(struct task_ctx *taskc, struct cpu_ctx *cpuc, u32 cpu, u64 until_ns,
+		       u64 now_ns)
+{
+	if (taskc->joined >= 0)
+		queue_leave(taskc, cpu, false);
+	cpu_counters(cpu)->limited++;
+	if (!cpuc->queued_limited || eevdf_before(until_ns, cpuc->limited_at_ns))
+		limit_look_at(cpuc, cpu, until_ns, now_ns);
+	cpuc->queued_limited = 1;
+}
+
+/* Makes a task that is ready wait until its group may run again. */
+static void limit_park(struct task_struct *p, struct task_ctx *taskc, struct cpu_ctx *cpuc, u32 cpu,
+		       u64 until_ns, u64 now_ns)
+{
+	limit_stop(taskc, cpuc, cpu, until_ns, now_ns);
+	kernel_insert_vtime(p, QUEUE_LIMITED(cpu), taskc->slice_ns, until_ns, 0);
+}
+
+/*
+ * Takes those out of a queue whose groups have no time left: they would gain on
+ * those who stopped already. The first few, more at the next pick.
+ */
+__noinline int limit_sweep(u64 dsq, u32 cpu, u64 now_ns)
+{
+	struct cpu_ctx *cpuc = cpu_find(cpu);
+	struct task_struct *p;
+
+	cpuc->limited_looks = 0;
+	kernel_for_waiting(it, p, dsq)
+	{
+		struct task_ctx *taskc = task_try(p);
+		u64 until_ns;
+
+		if (++cpuc->limited_looks > LIMIT_LOOKS)
+			break;
+		until_ns = taskc ? limit_over(p, taskc, now_ns) : 0;
+		if (!until_ns || taskc->overdue ||
+		    !kernel_move_vtime(&it, p, QUEUE_LIMITED(cpu), until_ns))
+			continue;
+		/* Of the parked there may be as many as before: the count is a bound. */
+		cpu_queue(cpuc, taskc->tier)->queued--;
+		limit_stop(taskc, cpuc, cpu, until_ns, now_ns);
+	}
+	return 0;
+}
+
+/* Puts a task that waited here among those who compete. */
+static bool limit_readmit(struct bpf_iter_scx_dsq *it, struct task_struct *p,
+			  struct task_ctx *taskc, struct cpu_ctx *cpuc, u32 cpu, u64 now_ns)
+{
+	if (taskc->tier == ROTA_PRIORITY) {
+		struct llc_ctx *llcc = llc_find(cpuc->llc);
+
+		priority_place(taskc, llcc);
+		WRITE_ONCE(llcc->priority_ns, now_ns);
+		return kernel_move_vtime(it, p, QUEUE_PRIORITY(cpuc->llc), taskc->deadline_vt);
+	}
+	if (taskc->joined < 0)
+		queue_join(taskc, cpu, now_ns);
+	queue_admit(taskc, cpuc, cpu, now_ns);
+	return kernel_move_vtime(it, p, queue_id(taskc->tier, cpu), taskc->deadline_vt);
+}
+
+/* Lets those go on whose groups have time again. */
+__noinline int limit_release(u32 cpu, u64 now_ns)
+{
+	struct cpu_ctx *cpuc = cpu_find(cpu);
+	u64 next_ns = 0;
+	struct task_struct *p;
+
+	/* Not a variable: the verifier would walk the loop for each of its values. */
+	cpuc->limited_looks = 0;
+	kernel_for_waiting(it, p, QUEUE_LIMITED(cpu))
+	{
+		struct task_ctx *taskc = task_try(p);
+		u64 until_ns;
+
+		if (eevdf_before(now_ns, p->scx.dsq_vtime) || ++cpuc->limited_looks > LIMIT_LOOKS) {
+			next_ns = p->scx.dsq_vtime;
+			break;
+		}
+		if (!taskc)
+			continue;
+		until_ns = limit_over(p, taskc, now_ns);
+		taskc->overdue = kernel_since(now_ns, taskc->ready_at_ns) > LIMIT_LONGEST_NS;
+		if (!until_ns || taskc->overdue)
+			limit_readmit(&it, p, taskc, cpuc, cpu, now_ns);
+		else if (kernel_move_vtime(&it, p, QUEUE_LIMITED(cpu), until_ns) &&
+			 (!next_ns || eevdf_before(until_ns, next_ns)))
+			next_ns = until_ns;
+	}
+	cpuc->queued_limited = !!next_ns;
+	if (next_ns)
+		limit_look_at(cpuc, cpu, next_ns, now_ns);
+	return 0;
+}
+
+/* Is it time to? */
+static __always_inline bool limit_due(const struct cpu_ctx *cpuc, u64 now_ns)
+{
+	return cpuc->queued_limited && !eevdf_before(now_ns, cpuc->limited_at_ns);
+}
+
+static int limit_timer_fired(void *map, u32 *key, struct limit_timer *timer)
+{
+	scx_bpf_kick_cpu(*key, KICK_IDLE);
+	return 0;
+}
+
+static s32 limit_create(u32 cpu)
+{
+	struct limit_timer *timer = bpf_map_lookup_elem(&limit_timers, &cpu);
+	s32 err;
+
+	if (!timer)
+		return -EINVAL;
+	err = bpf_timer_init(&timer->timer, &limit_timers, CLOCK_MONOTONIC);
+	return err ?: bpf_timer_set_callback(&timer->timer, limit_timer_fired);
+}
+
+/* Every group finds the nearest limited one from itself up. */
+static void limit_find_nearest(void)
+{
+	u32 index, level;
+
+	kernel_for(index, 1, group_end)
+	{
+		u32 at = index;
+
+		kernel_for(level, 0, LIMIT_DEPTH)
+		{
+			if (!at || group_find(at)->quota_ns)
+				break;
+			at = group_find(at)->parent;
+		}
+		group_find(index)->limit = at;
+	}
+}
+
+/* A group's cpu.max is set or taken away. */
+__noinline int limit_set(u32 index, u64 period_us, u64 quota_us, u64 burst_us)
+{
+	struct group *group = group_find(index);
+	u64 quota_ns = quota_us < LIMIT_NONE_US ? quota_us * 1000 : 0;
+
+	if (!index || (!quota_ns && !group->quota_ns))
+		return 0;
+	if (!!quota_ns != !!group->quota_ns)
+		limit_groups += quota_ns ? 1 : -1;
+	group->period_ns = period_us * 1000;
+	group->burst_ns = burst_us * 1000;
+	group->period_end_ns = 0;
+	group->pool_ns = 0;
+	WRITE_ONCE(group->quota_ns, quota_ns);
+	limit_find_nearest();
+	return 0;
+}
