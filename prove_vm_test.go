@@ -52,6 +52,8 @@ var slack = []struct {
 	{"rota+classes: wake-up latency under one CPU hog", 8},
 	{"round trip", 2},
 	{"512 threads meet 20 times", 1.6},
+	// Who moves while it waits loses a part of its lag: docs/figures.md.
+	{"change places", 8},
 	// At most 5 in some 400,000 picks: rare ones are seen, and not explained yet.
 	{"faults, wrong picks", 10},
 	{"faults, ran without a pick", 10},
@@ -135,14 +137,15 @@ func TestNoStarvation(t *testing.T) {
 	promised(t, "abuse", "--row", "kernel,rota,rota+classes")
 }
 
-// TestFairShares measures shares by nice and over CPUs.
+// TestFairShares measures shares by nice, over CPUs and in crowds.
 //
-// Guarantee G2, fair shares: tasks of the fair tier on one CPU get the shares of
-// their weights to within 2 %, and hogs spread over CPUs to within 8 % of each
-// other
+// Guarantee G2, fair shares: up to 64 always runnable tasks of the fair tier on one
+// CPU, of any nice values, get the shares of their weights to within 1 % of any
+// second, and hogs spread over CPUs to within 8 % of each other
 func TestFairShares(t *testing.T) {
 	t.Parallel()
 	promised(t, "shares", "--row", "rota,rota+classes")
+	promised(t, "crowds", "--row", "rota")
 }
 
 // TestCgroups holds cgroups to their weights and limits.

@@ -310,6 +310,7 @@ void ROTA_OP(running, struct task_struct *p)
 	if (!taskc)
 		return;
 	compete_here(p, taskc, cpuc, cpu, now_ns);
+	cpuc->curr_rescued = taskc->rescued;
 	note_running(p, taskc, cpuc, now_ns);
 	cpuc->curr_safe_vt = queue_safe(taskc, cpu_queue(cpuc, taskc->tier));
 	record_note(ROTA_RECORD_RUN, 0, taskc, cpu, 0);
@@ -321,7 +322,6 @@ void ROTA_OP(running, struct task_struct *p)
 		if (taskc->rescued)
 			stats->rescues++;
 	}
-	cpuc->curr_rescued = taskc->rescued;
 	taskc->rescued = 0;
 	taskc->ready_at_ns = 0;
 	/* Others of its group used up the time while it waited. */

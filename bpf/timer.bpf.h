@@ -11,6 +11,8 @@
  * given up in between, it is started again: it costs something once per slice
  * and not once per switch. It preempts what runs, and the pick decides.
  *
+ * Rescued turns (see rescue) are ended like this whatever the slice is.
+ *
  * Limits: as exact as the kernel's timers. Slices of half a tick (at 250 Hz) or
  * more are left to the tick, as the kernel's own are: under hackbench the timer
  * would take 5 % of the work to make turns of 2.8 ms out of those of 4.
@@ -47,10 +49,10 @@ static __always_inline void timer_start(struct cpu_ctx *cpuc, u32 cpu, u64 now_n
 	bpf_timer_start(&timer->timer, left_ns > 0 ? left_ns : 0, 0);
 }
 
-/* Does a task run here whose slice is for the timer to end when somebody of its tier waits? */
+/* Does a task run here whose turn is for the timer to end when somebody of its tier waits? */
 static __always_inline bool timer_wanted(const struct cpu_ctx *cpuc)
 {
-	return cpuc->curr_slice_ns < TIMER_LONGEST_NS && cpuc->curr_tid &&
+	return (cpuc->curr_slice_ns < TIMER_LONGEST_NS || cpuc->curr_rescued) && cpuc->curr_tid &&
 	       (cpuc->curr_tier == ROTA_FAIR || cpuc->curr_tier == ROTA_BACKGROUND);
 }
 

@@ -20,7 +20,7 @@ rules:
 `
 
 // niceRatio is the ratio of the kernel's weights of nice 0 and nice 5.
-const niceRatio = 1024.0 / 335.0
+var niceRatio = niceWeight(0) / niceWeight(5)
 
 // shares measures whether nice values, CPUs and cgroup weights are obeyed.
 func shares() Scenario {
