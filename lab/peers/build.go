@@ -46,14 +46,15 @@ func (s Store) Build(ctx context.Context, list []Peer) error {
 	defer os.RemoveAll(temp)
 	var failed []error
 	for _, p := range s.missing(list) { // somebody else may have been faster
-		if ctx.Err() != nil {
-			break
+		err := s.build(ctx, chain, temp, p)
+		if err != nil && ctx.Err() != nil {
+			return errors.Join(append(failed, fmt.Errorf("peer %s: interrupted, nothing of it was kept: %w", p.Name, ctx.Err()))...)
 		}
-		if err := s.build(ctx, chain, temp, p); err != nil {
+		if err != nil {
 			failed = append(failed, fmt.Errorf("peer %s: %w", p.Name, cache.SpaceFix(s.Dir, err)))
 		}
 	}
-	return errors.Join(append(failed, ctx.Err())...)
+	return errors.Join(failed...)
 }
 
 // missing are those that are not built; a name that is given twice counts once.

@@ -200,6 +200,9 @@ func TestBuildInterrupted(t *testing.T) {
 	if !errors.Is(err, context.Canceled) || left(t, s) != "" || time.Since(start) > 30*time.Second {
 		t.Errorf("%v after %v, the cache has %q", err, time.Since(start), left(t, s))
 	}
+	if err == nil || !strings.HasPrefix(err.Error(), "peer peer: interrupted, nothing of it was kept") {
+		t.Error(err)
+	}
 	if strings.Contains(said(t), "scx_other") {
 		t.Errorf("it went on with the next peer: %s", said(t))
 	}
