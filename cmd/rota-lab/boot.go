@@ -32,7 +32,7 @@ const defaultKernel = "6.18"
 func (b *boot) flags(c *cobra.Command) {
 	f := c.Flags()
 	f.StringVar(&b.kernel, "kernel", defaultKernel, "row of the kernel list, or path of a bzImage")
-	f.StringVar(&b.sched, "sched", "kernel", "scheduler: kernel, rota, or the path of a sched_ext program")
+	f.StringVar(&b.sched, "sched", "kernel", "scheduler: kernel, rota, a peer (see: rota-lab peers), or the path of a sched_ext program")
 	f.StringVar(&b.config, "config", "", "configuration file for rota")
 	f.StringArrayVar(&b.files, "file", nil, "copy a host file into the guest, as HOST=GUEST")
 	f.StringArrayVar(&b.tools, "tool", nil, "copy a host program and its libraries into the guest's /bin")
@@ -57,6 +57,10 @@ func machineFlags(c *cobra.Command, m *machine.Machine) {
 
 // cell turns the flags into a cell that does what plan names.
 func (b *boot) cell(ctx context.Context, plan guest.Plan) (cell.Cell, error) {
+	scheduler, _, err := schedulerCommand(b.sched)
+	if err != nil {
+		return cell.Cell{}, err
+	}
 	k, err := kernel(ctx, b.kernel)
 	if err != nil {
 		return cell.Cell{}, err
@@ -65,7 +69,7 @@ func (b *boot) cell(ctx context.Context, plan guest.Plan) (cell.Cell, error) {
 	if err != nil {
 		return c, err
 	}
-	plan.Row = guest.Row{Name: "exec", Scheduler: b.sched}
+	plan.Row = guest.Row{Name: "exec", Scheduler: scheduler}
 	plan.Seed, plan.CPUs, plan.Limit = b.seed, c.Machine.CPUs, b.limit
 	if b.config != "" {
 		text, err := os.ReadFile(b.config)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -21,10 +22,11 @@ import (
 
 // job is one cell and what is known of it before it runs.
 type job struct {
-	cell   cell.Cell
-	row    scenario.Row
-	kernel kernels.Kernel
-	seed   int64
+	cell      cell.Cell
+	row       scenario.Row
+	scheduler string // the row's, as results name it
+	kernel    kernels.Kernel
+	seed      int64
 }
 
 func (j job) name() string {
@@ -81,6 +83,11 @@ func (f runFlags) cells(ctx context.Context, s scenario.Scenario) ([]job, error)
 	if err != nil {
 		return nil, fmt.Errorf("scenario %s: %w", s.Name, err)
 	}
+	for _, row := range rows { // before a kernel is fetched
+		if _, _, err := schedulerCommand(row.Scheduler); err != nil {
+			return nil, err
+		}
+	}
 	var jobs []job
 	known := map[string]kernels.Kernel{}
 	for round, want := range f.kernels {
@@ -98,7 +105,7 @@ func (f runFlags) cells(ctx context.Context, s scenario.Scenario) ([]job, error)
 			}
 			for i := range f.repeat {
 				j := job{row: row, kernel: k, seed: f.seed + int64(i)}
-				if j.cell, err = f.cell(s, j); err != nil {
+				if err = f.complete(s, &j); err != nil {
 					return nil, err
 				}
 				jobs = append(jobs, j)
@@ -132,8 +139,10 @@ func chooseRows(all []scenario.Row, scheds, names []string) ([]scenario.Row, err
 				rows = append(rows, scenario.Row{Name: filepath.Base(strings.Fields(want)[0]), Scheduler: want})
 			case want == "kernel" || want == "rota":
 				rows = append(rows, rowsWhere(all, func(r scenario.Row) bool { return r.Scheduler == want })...)
+			case slices.Contains(peerNames(), first(want)):
+				rows = append(rows, scenario.Row{Name: first(want), Scheduler: want})
 			default:
-				return nil, fmt.Errorf("--sched %q: must be kernel, rota, or a path such as ./scx_simple", want)
+				return nil, fmt.Errorf("--sched %q: must be %s", want, schedulerWords())
 			}
 		}
 	}
@@ -154,6 +163,9 @@ func chooseRows(all []scenario.Row, scheds, names []string) ([]scenario.Row, err
 	return rows, nil
 }
 
+// first is the first word of a command line.
+func first(command string) string { word, _, _ := strings.Cut(command, " "); return word }
+
 func rowsWhere(rows []scenario.Row, fits func(scenario.Row) bool) []scenario.Row {
 	var found []scenario.Row
 	for _, r := range rows {
@@ -172,8 +184,18 @@ func rowNamesOf(rows []scenario.Row) string {
 	return strings.Join(names, ", ")
 }
 
-// cell fills in what the machine and the guest need for a job.
-func (f runFlags) cell(s scenario.Scenario, j job) (cell.Cell, error) {
+// complete fills in what the machine and the guest need for a job.
+func (f runFlags) complete(s scenario.Scenario, j *job) (err error) {
+	row := j.row
+	if row.Scheduler, j.scheduler, err = schedulerCommand(row.Scheduler); err != nil {
+		return err
+	}
+	j.cell, err = f.cell(s, *j, row)
+	return err
+}
+
+// cell is the boot of a job; row has the command that starts its scheduler.
+func (f runFlags) cell(s scenario.Scenario, j job, row scenario.Row) (cell.Cell, error) {
 	m := f.machine
 	if m.CPUs == 0 {
 		m.CPUs = s.CPUs
@@ -189,7 +211,7 @@ func (f runFlags) cell(s scenario.Scenario, j job) (cell.Cell, error) {
 	if limit == 0 {
 		limit = s.Limit
 	}
-	c.Plan = guest.Plan{Scenario: s.Name, Row: guest.Row(j.row), Seed: j.seed, CPUs: c.Machine.CPUs, Limit: limit}
+	c.Plan = guest.Plan{Scenario: s.Name, Row: guest.Row(row), Seed: j.seed, CPUs: c.Machine.CPUs, Limit: limit}
 	c.Tools, c.Modules = s.Tools, s.Modules
 	for _, load := range s.Loads {
 		path := beside(filepath.Join("load", load))
@@ -243,7 +265,7 @@ func progress(j job, out cell.Outcome, err error, host time.Duration) string {
 // toRun turns an outcome into the report's words.
 func toRun(j job, out cell.Outcome, err error) report.Run {
 	r := report.Run{
-		Row: j.row.Name, Scheduler: j.row.Scheduler, Config: j.row.Config,
+		Row: j.row.Name, Scheduler: j.scheduler, Config: j.row.Config,
 		Kernel: j.kernel.Release, Seed: j.seed, Note: j.kernel.Note,
 		Metrics: out.Results.Metrics, Histograms: map[string][]report.Bucket{},
 	}

@@ -48,6 +48,6 @@ func rootCommand() *cobra.Command {
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
-	root.AddCommand(runCommand(), listCommand(), compareCommand(), oracleCommand(), execCommand(), shellCommand(), kernelsCommand())
+	root.AddCommand(runCommand(), listCommand(), compareCommand(), oracleCommand(), execCommand(), shellCommand(), kernelsCommand(), peersCommand())
 	return root
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/rogpeppe/go-internal/testscript"
 
 	"rota/lab/cell"
 	"rota/lab/guest"
@@ -17,6 +18,14 @@ import (
 	"rota/lab/report"
 	"rota/lab/scenario"
 )
+
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){"rota-lab": main})
+}
+
+func TestScripts(t *testing.T) {
+	testscript.Run(t, testscript.Params{Dir: "testdata/script"})
+}
 
 func testRows() []scenario.Row {
 	return []scenario.Row{
@@ -36,7 +45,8 @@ func TestChooseRows(t *testing.T) {
 		"by name":        {nil, []string{"rota", "kernel"}, "rota, kernel", ""},
 		"a path":         {[]string{"kernel", "/usr/bin/scx_lavd --fast"}, nil, "kernel, fifo, scx_lavd", ""},
 		"path and name":  {[]string{"kernel", "./scx_x"}, []string{"scx_x"}, "scx_x", ""},
-		"unknown":        {[]string{"cfs"}, nil, "", `--sched "cfs": must be kernel, rota, or a path`},
+		"a peer":         {[]string{"rota", "lavd --performance"}, nil, "rota, rota+classes, lavd", ""},
+		"unknown":        {[]string{"cfs"}, nil, "", `--sched "cfs": must be kernel, rota, bpfland, lavd, rustland, or a path`},
 		"unknown row":    {nil, []string{"x"}, "", `--row "x": must be one of kernel, fifo`},
 		"row is left":    {[]string{"kernel"}, []string{"rota"}, "", `--row "rota": must be one of kernel, fifo`},
 		"path is a rest": {[]string{"dir/scx_y"}, nil, "scx_y", ""},
@@ -66,14 +76,14 @@ func TestKernelFor(t *testing.T) {
 }
 
 func TestToRun(t *testing.T) {
-	j := job{row: scenario.Row{Name: "rota", Scheduler: "rota", Config: "c"}, kernel: kernels.Kernel{Release: "6.18.15", Note: "note"}, seed: 7}
+	j := job{row: scenario.Row{Name: "lavd", Scheduler: "lavd", Config: "c"}, scheduler: "scx_lavd 1.1.4", kernel: kernels.Kernel{Release: "6.18.15", Note: "note"}, seed: 7}
 	out := cell.Outcome{Results: guest.Results{
 		Metrics:    map[string]float64{"a_us": 1},
 		Histograms: map[string][]guest.Bucket{"h_us": {{Low: 0, High: 1, Count: 2}}},
 		Events:     []guest.Event{{Name: "clocksource", Text: "tsc"}, {Name: "attached", Text: "true"}, {Name: "reloaded", Text: "x"}, {Name: "virtual_time_s", Value: 1.25}},
 	}}
 	want := report.Run{
-		Row: "rota", Scheduler: "rota", Config: "c", Kernel: "6.18.15", Seed: 7, Note: "note", Attached: true, Exit: "broke", Clocksource: "tsc",
+		Row: "lavd", Scheduler: "scx_lavd 1.1.4", Config: "c", Kernel: "6.18.15", Seed: 7, Note: "note", Attached: true, Exit: "broke", Clocksource: "tsc",
 		Metrics: map[string]float64{"a_us": 1}, Histograms: map[string][]report.Bucket{"h_us": {{Low: 0, High: 1, Count: 2}}},
 		Events: []report.Event{{Name: "reloaded", Text: "x"}, {Name: "virtual_time_s", Text: "1.250000"}},
 	}
@@ -127,7 +137,7 @@ func TestCommandsRefuse(t *testing.T) {
 		"run wake --jobs 0":              "--jobs 0: must be 1..256",
 		"run wake ping --json x":         "a results file holds one scenario",
 		"run wake --twice --realtime":    "never the same twice",
-		"run wake --sched cfs":           "must be kernel, rota, or a path",
+		"run wake --sched cfs":           "must be kernel, rota, bpfland",
 		"exec --kernel 9.9 -- true":      `kernel "9.9": neither a row`,
 		"exec --kernel /no/such -- true": "no such file",
 		"compare a.json":                 "accepts 2 arg(s)",
@@ -149,6 +159,7 @@ func TestLists(t *testing.T) {
 	for command, words := range map[string][]string{
 		"list":    {"SCENARIO", "wake", "ping", "rota+classes"},
 		"kernels": {"ROW", "6.18-binder", "unfit: broken BTF"},
+		"peers":   {"PEER", "scx_rustland", "no"},
 	} {
 		var out bytes.Buffer
 		root := rootCommand()

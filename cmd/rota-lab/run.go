@@ -37,13 +37,14 @@ Each row, kernel and seed is a boot of its own. The same inputs give the same
 results, byte for byte. Progress goes to standard error.`,
 		Example: `  rota-lab run wake --repeat 3
   rota-lab run ping wake --sched kernel,rota,/usr/sbin/scx_simple --report out/mine
+  rota-lab run wake --sched kernel,rota,bpfland
   rota-lab run shares --row rota --json -`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(c *cobra.Command, names []string) error { return f.run(c, names) },
 	}
 	flags := c.Flags()
 	flags.StringSliceVar(&f.kernels, "kernel", []string{defaultKernel}, "rows of the kernel list, or paths of bzImages")
-	flags.StringSliceVar(&f.scheds, "sched", nil, "only these schedulers: kernel, rota, the path of any sched_ext program (default: the scenario's rows)")
+	flags.StringSliceVar(&f.scheds, "sched", nil, "only these schedulers: kernel, rota, a peer (see: rota-lab peers), the path of any sched_ext program (default: the scenario's rows)")
 	flags.StringSliceVar(&f.rows, "row", nil, "only these rows, by name")
 	flags.Int64Var(&f.seed, "seed", 1, "first seed of the random choices")
 	flags.IntVar(&f.repeat, "repeat", 1, "number of seeds, counted up from --seed")

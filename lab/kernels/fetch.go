@@ -4,22 +4,19 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
+
+	"rota/lab/cache"
 )
 
 // fetch brings a row into the cache. What is half done lies in a directory of
 // its own that is removed in every case; the row appears by one rename.
 func (s Store) fetch(ctx context.Context, row Row) (Kernel, error) {
-	if err := os.MkdirAll(s.Dir, 0o755); err != nil {
-		return Kernel{}, fmt.Errorf("kernel cache: %w", err)
-	}
-	unlock, err := s.lock()
+	unlock, err := cache.Lock(s.Dir)
 	if err != nil {
 		return Kernel{}, err
 	}
@@ -88,13 +85,13 @@ func (s Store) install(ctx context.Context, a *apt, row Row) error {
 		s.log("kernel %s: fetching %s %s (%d MB)", row.Name, p.Name, p.Version, p.Size>>20)
 		file, err := a.download(ctx, temp, p)
 		if err != nil {
-			return spaceFix(s.Dir, err)
+			return cache.SpaceFix(s.Dir, err)
 		}
 		if err := verify(file, p); err != nil {
 			return err
 		}
 		if err := unpackDeb(ctx, file, tree, osFiles{}); err != nil {
-			return spaceFix(s.Dir, fmt.Errorf("unpack %s: %w", p.Name, err))
+			return cache.SpaceFix(s.Dir, fmt.Errorf("unpack %s: %w", p.Name, err))
 		}
 		os.Remove(file)
 	}
@@ -103,7 +100,7 @@ func (s Store) install(ctx context.Context, a *apt, row Row) error {
 		return err
 	}
 	if err := addVmlinux(tree, image); err != nil {
-		return spaceFix(s.Dir, fmt.Errorf("uncompress %s: %w", filepath.Base(image), err))
+		return cache.SpaceFix(s.Dir, fmt.Errorf("uncompress %s: %w", filepath.Base(image), err))
 	}
 	if err := os.Chmod(tree, 0o755); err != nil {
 		return err
@@ -126,27 +123,6 @@ func verify(file string, p Package) error {
 		return fmt.Errorf("package %s: wrong checksum: SHA-256 is %s, the lock file says %s; nothing was kept", p.Name, got, p.SHA256)
 	}
 	return nil
-}
-
-// spaceFix adds the fix to an error that is about a full disk.
-func spaceFix(dir string, err error) error {
-	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
-		return fmt.Errorf("%w: free some space below %s or set ROTA_CACHE to another directory; nothing was kept", err, dir)
-	}
-	return err
-}
-
-// lock lets one process at a time change the cache.
-func (s Store) lock() (unlock func(), err error) {
-	f, err := os.OpenFile(filepath.Join(s.Dir, ".lock"), os.O_CREATE|os.O_RDWR, 0o644)
-	if err != nil {
-		return nil, fmt.Errorf("kernel cache: %w", err)
-	}
-	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX); err != nil {
-		f.Close()
-		return nil, fmt.Errorf("kernel cache: lock %s: %w", f.Name(), err)
-	}
-	return func() { f.Close() }, nil
 }
 
 func (s Store) log(format string, args ...any) {

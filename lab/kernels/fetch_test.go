@@ -15,6 +15,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"rota/lab/cache"
 )
 
 // entry is one file of a package made for a test.
@@ -167,7 +169,7 @@ func TestNoSpace(t *testing.T) {
 	needDpkg(t)
 	file := filepath.Join(t.TempDir(), "x.deb")
 	deb(t, file, tarOf(t, kernelFiles("")...))
-	err := spaceFix("/cache", unpackDeb(context.Background(), file, "/nowhere", &fullDisk{left: 0x1004}))
+	err := cache.SpaceFix("/cache", unpackDeb(context.Background(), file, "/nowhere", &fullDisk{left: 0x1004}))
 	if !errors.Is(err, syscall.ENOSPC) || !strings.Contains(err.Error(), "free some space below /cache or set ROTA_CACHE") {
 		t.Error(err)
 	}

@@ -16,6 +16,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"rota/lab/cache"
 )
 
 // Kernel is a kernel ready to boot.
@@ -40,18 +42,8 @@ type Store struct {
 	Log     func(format string, args ...any)
 }
 
-// DefaultDir is where kernels are cached: $ROTA_CACHE, else below
-// $XDG_CACHE_HOME, else below ~/.cache.
-func DefaultDir() (string, error) {
-	if dir := os.Getenv("ROTA_CACHE"); dir != "" {
-		return filepath.Join(dir, "kernels"), nil
-	}
-	dir, err := os.UserCacheDir()
-	if err != nil {
-		return "", fmt.Errorf("kernel cache: %w; set ROTA_CACHE to a directory", err)
-	}
-	return filepath.Join(dir, "rota", "kernels"), nil
-}
+// DefaultDir is where kernels are cached.
+func DefaultDir() (string, error) { return cache.Dir("kernels") }
 
 // Get returns the kernel that want names: a row or a series of the lock file,
 // or the path of a bzImage. A row that is not in the cache is fetched. A

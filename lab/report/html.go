@@ -30,6 +30,8 @@ type pagePart struct {
 	Columns   []pageColumn
 	Groups    []pageGroup
 	Width     int // columns of the table
+	Tallies   []tally
+	RankRule  string
 	Promises  []pagePromise
 	Reached   int
 	Remarks   []string
@@ -55,7 +57,10 @@ type pageLine struct {
 	Cells       []pageCell
 }
 
-type pageCell struct{ Value, Unit, Ratio, Verdict, Range string }
+type pageCell struct {
+	Value, Unit, Ratio, Verdict, Range string
+	Rank                               string // "best", "worst" or ""
+}
 
 type pagePromise struct{ Class, Word, Row, What, Measured, Promise string }
 
@@ -131,7 +136,8 @@ func Page(w io.Writer, r Results, info Info) error {
 }
 
 func pagePartOf(r Results, p part, plots []Plot) (pagePart, error) {
-	shown := pagePart{Heading: heading(r, p), Width: len(p.rows) + 1, Remarks: p.remarks(), Events: pageEventsOf(p)}
+	shown := pagePart{Heading: heading(r, p), Width: len(p.rows) + 1, Remarks: p.remarks(), Events: pageEventsOf(p),
+		Tallies: p.tallies(), RankRule: rankRule}
 	for _, row := range p.rows {
 		if text := p.config(row); text != "" {
 			shown.Configs = append(shown.Configs, pageConfig{Row: row, Text: text})
@@ -205,6 +211,7 @@ func betterHint(m Metric) string {
 
 func pageLineOf(p part, m Metric) pageLine {
 	line := pageLine{Label: m.Label, Hint: betterHint(m)}
+	r := p.rank(m)
 	for _, row := range p.rows {
 		s := p.spread(row, m.Name)
 		c := cellOf(p, m, row)
@@ -214,6 +221,12 @@ func pageLineOf(p part, m Metric) pageLine {
 		}
 		if row != Baseline {
 			shown.Ratio = ratio(s, p.spread(Baseline, m.Name))
+		}
+		switch {
+		case contains(r.worst, row):
+			shown.Rank = "worst"
+		case contains(r.best, row):
+			shown.Rank = "best"
 		}
 		line.Cells = append(line.Cells, shown)
 	}

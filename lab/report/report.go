@@ -25,9 +25,10 @@ type Results struct {
 // Run is one boot of one cell: one row of the scenario, one kernel, one seed.
 type Run struct {
 	// Row names the column of the table: "kernel", "fifo", "rota", "rota+classes"
-	// or the base name of another scheduler's program.
+	// the name of a peer, or the base name of another scheduler's program.
 	Row string `json:"row"`
-	// Scheduler is "kernel", "rota" or the path of another scheduler's program.
+	// Scheduler is "kernel", "rota", program and version of a peer such as
+	// "scx_lavd 1.1.4", or the path of another scheduler's program.
 	Scheduler string `json:"scheduler"`
 	// Config is the scheduler's configuration as text, "" when it had none.
 	Config string `json:"config"`

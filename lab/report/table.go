@@ -15,7 +15,8 @@ type Style struct {
 
 // Table writes the results for a reader at a terminal: one table per kernel,
 // each figure with its ratio to the kernel's own scheduler and the range over
-// the seeds, then what became of the promises, then what the lab can't say.
+// the seeds, and who was the worst at it; then what became of the promises, then
+// what the lab can't say.
 func Table(w io.Writer, r Results, info Info, style Style) error {
 	t := &table{style: style}
 	title := info.Title
@@ -99,6 +100,9 @@ func (t *table) part(r Results, p part) {
 	for i, row := range p.rows {
 		head += "  " + padLeft(printable(row), widths[i])
 	}
+	if p.tallies() != nil {
+		head += "  worst"
+	}
 	t.line("%s", strings.TrimRight(head, " "))
 	t.ownKernels(p, left, widths)
 	group := ""
@@ -109,7 +113,11 @@ func (t *table) part(r Results, p part) {
 		}
 		t.metric(p, m, left, widths)
 	}
+	t.ranks(p)
 	t.promises(p)
+	for _, other := range p.others() {
+		t.line("  %s", t.paint(dim, other))
+	}
 	for _, remark := range p.remarks() {
 		t.line("  %s", printable(remark))
 	}
@@ -170,6 +178,9 @@ func (t *table) metric(p part, m Metric, left int, widths []int) {
 		first += "  " + text
 		second += "  " + padLeft(c.span, widths[i])
 		spans = spans || c.span != ""
+	}
+	if worst := p.rank(m).worstText(); worst != "" {
+		first += "  " + t.paint(red, worst)
 	}
 	t.line("%s", strings.TrimRight(first, " "))
 	if spans {
