@@ -60,8 +60,8 @@ func runCgroups(g *guest.Guest) error {
 	return nil
 }
 
-// A member is a cgroup and what runs in it.
-type member struct {
+// A tenant is a cgroup and what runs in it.
+type tenant struct {
 	path   string
 	weight int           // cpu.weight, 0: the default
 	limit  time.Duration // cpu.max of 100 ms, 0: none
@@ -69,25 +69,25 @@ type member struct {
 	cmd    guest.Cmd
 }
 
-// groupTimes runs the members for d and returns the CPU time of each in ms.
-func groupTimes(g *guest.Guest, name string, d time.Duration, members ...member) (output.Samples, error) {
+// groupTimes runs the tenants for d and returns the CPU time of each in ms.
+func groupTimes(g *guest.Guest, name string, d time.Duration, tenants ...tenant) (output.Samples, error) {
 	s := newStage(g, name)
 	defer s.stop()
 	var owners []int
-	for i, m := range members {
-		group, err := g.Cgroup(name + "/" + m.path)
+	for i, t := range tenants {
+		group, err := g.Cgroup(name + "/" + t.path)
 		if err != nil {
 			return nil, err
 		}
-		if err := m.set(group); err != nil {
+		if err := t.set(group); err != nil {
 			return nil, err
 		}
-		cmd := m.cmd
+		cmd := t.cmd
 		cmd.Cgroup = group.Path
-		if _, err := s.startHogs(m.hogs, cmd); err != nil {
+		if _, err := s.startHogs(t.hogs, cmd); err != nil {
 			return nil, err
 		}
-		for range m.hogs {
+		for range t.hogs {
 			owners = append(owners, i)
 		}
 	}
@@ -96,7 +96,7 @@ func groupTimes(g *guest.Guest, name string, d time.Duration, members ...member)
 	if err != nil {
 		return nil, err
 	}
-	times := make(output.Samples, len(members))
+	times := make(output.Samples, len(tenants))
 	for slot, owner := range owners {
 		times[owner] += float64(done[slot].CPUNs) / 1e6
 	}
@@ -104,15 +104,15 @@ func groupTimes(g *guest.Guest, name string, d time.Duration, members ...member)
 	return times, nil
 }
 
-// set gives the group the weight and the limit of its member.
-func (m member) set(group guest.Cgroup) error {
-	if m.weight > 0 {
-		if err := group.SetWeight(m.weight); err != nil {
+// set gives the group the weight and the limit of its tenant.
+func (t tenant) set(group guest.Cgroup) error {
+	if t.weight > 0 {
+		if err := group.SetWeight(t.weight); err != nil {
 			return err
 		}
 	}
-	if m.limit > 0 {
-		return group.SetMax(m.limit)
+	if t.limit > 0 {
+		return group.SetMax(t.limit)
 	}
 	return nil
 }
@@ -138,7 +138,7 @@ var onCPU1 = guest.Cmd{CPUs: "1"}
 
 func groupCrowds(g *guest.Guest) error {
 	times, err := groupTimes(g, "crowds", 2*time.Second,
-		member{path: "many", hogs: 3, cmd: onCPU1}, member{path: "one", hogs: 1, cmd: onCPU1})
+		tenant{path: "many", hogs: 3, cmd: onCPU1}, tenant{path: "one", hogs: 1, cmd: onCPU1})
 	if err != nil {
 		return err
 	}
@@ -147,7 +147,7 @@ func groupCrowds(g *guest.Guest) error {
 
 func groupWeights(g *guest.Guest) error {
 	times, err := groupTimes(g, "weights", 2*time.Second,
-		member{path: "many", hogs: 3, cmd: onCPU1}, member{path: "one", weight: 300, hogs: 1, cmd: onCPU1})
+		tenant{path: "many", hogs: 3, cmd: onCPU1}, tenant{path: "one", weight: 300, hogs: 1, cmd: onCPU1})
 	if err != nil {
 		return err
 	}
@@ -158,12 +158,12 @@ func groupWeights(g *guest.Guest) error {
 // halves hold the next level.
 func groupLevels(g *guest.Guest) error {
 	times, err := groupTimes(g, "levels", 4*time.Second,
-		member{path: "heavy", weight: 300},
-		member{path: "light", weight: 100, hogs: 2, cmd: onCPU1},
-		member{path: "heavy/heavy", weight: 300},
-		member{path: "heavy/light", weight: 100, hogs: 3, cmd: onCPU1},
-		member{path: "heavy/heavy/heavy", weight: 300, hogs: 1, cmd: onCPU1},
-		member{path: "heavy/heavy/light", weight: 100, hogs: 2, cmd: onCPU1})
+		tenant{path: "heavy", weight: 300},
+		tenant{path: "light", weight: 100, hogs: 2, cmd: onCPU1},
+		tenant{path: "heavy/heavy", weight: 300},
+		tenant{path: "heavy/light", weight: 100, hogs: 3, cmd: onCPU1},
+		tenant{path: "heavy/heavy/heavy", weight: 300, hogs: 1, cmd: onCPU1},
+		tenant{path: "heavy/heavy/light", weight: 100, hogs: 2, cmd: onCPU1})
 	if err != nil {
 		return err
 	}
@@ -172,7 +172,7 @@ func groupLevels(g *guest.Guest) error {
 
 func groupSpread(g *guest.Guest) error {
 	times, err := groupTimes(g, "spread", 4*time.Second,
-		member{path: "few", hogs: 2}, member{path: "many", hogs: 8})
+		tenant{path: "few", hogs: 2}, tenant{path: "many", hogs: 8})
 	if err != nil {
 		return err
 	}

@@ -17,8 +17,8 @@ func limitError(g *guest.Guest, metric string, timeMs, share float64) {
 
 func limitOne(g *guest.Guest) error {
 	times, err := groupTimes(g, "limit_one", limitFor,
-		member{path: "limited", limit: 10 * time.Millisecond, hogs: 1, cmd: onCPU1},
-		member{path: "free", hogs: 1, cmd: onCPU1})
+		tenant{path: "limited", limit: 10 * time.Millisecond, hogs: 1, cmd: onCPU1},
+		tenant{path: "free", hogs: 1, cmd: onCPU1})
 	if err != nil {
 		return err
 	}
@@ -27,7 +27,7 @@ func limitOne(g *guest.Guest) error {
 }
 
 func limitFour(g *guest.Guest) error {
-	times, err := groupTimes(g, "limit_four", limitFor, member{path: "limited", limit: 50 * time.Millisecond, hogs: 4})
+	times, err := groupTimes(g, "limit_four", limitFor, tenant{path: "limited", limit: 50 * time.Millisecond, hogs: 4})
 	if err != nil {
 		return err
 	}
@@ -36,7 +36,7 @@ func limitFour(g *guest.Guest) error {
 }
 
 func limitWide(g *guest.Guest) error {
-	times, err := groupTimes(g, "limit_wide", limitFor, member{path: "limited", limit: 250 * time.Millisecond, hogs: 8})
+	times, err := groupTimes(g, "limit_wide", limitFor, tenant{path: "limited", limit: 250 * time.Millisecond, hogs: 8})
 	if err != nil {
 		return err
 	}
@@ -46,9 +46,9 @@ func limitWide(g *guest.Guest) error {
 
 func limitNested(g *guest.Guest) error {
 	times, err := groupTimes(g, "limit_nested", limitFor,
-		member{path: "outer", limit: 50 * time.Millisecond},
-		member{path: "outer/inner", limit: 30 * time.Millisecond, hogs: 2},
-		member{path: "outer/other", hogs: 2})
+		tenant{path: "outer", limit: 50 * time.Millisecond},
+		tenant{path: "outer/inner", limit: 30 * time.Millisecond, hogs: 2},
+		tenant{path: "outer/other", hogs: 2})
 	if err != nil {
 		return err
 	}
@@ -59,10 +59,10 @@ func limitNested(g *guest.Guest) error {
 
 func limitInside(g *guest.Guest) error {
 	times, err := groupTimes(g, "limit_inside", limitFor,
-		member{path: "limited", limit: 10 * time.Millisecond},
-		member{path: "limited/heavy", weight: 300, hogs: 1, cmd: onCPU1},
-		member{path: "limited/light", weight: 100, hogs: 1, cmd: onCPU1},
-		member{path: "free", hogs: 1, cmd: onCPU1})
+		tenant{path: "limited", limit: 10 * time.Millisecond},
+		tenant{path: "limited/heavy", weight: 300, hogs: 1, cmd: onCPU1},
+		tenant{path: "limited/light", weight: 100, hogs: 1, cmd: onCPU1},
+		tenant{path: "free", hogs: 1, cmd: onCPU1})
 	if err != nil {
 		return err
 	}
