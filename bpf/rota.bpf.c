@@ -72,7 +72,7 @@ s32 ROTA_OP(select_cpu, struct task_struct *p, s32 prev_cpu, u64 wake_flags)
 		return prev_cpu;
 	if (task_stale(p, taskc) && taskc->joined < 0)
 		task_refresh(p, taskc);
-	if (limit_over(p, taskc, kernel_now()))
+	if (limit_groups && limit_over(p, taskc, kernel_now()))
 		return prev_cpu;
 	cpu = scx_bpf_select_cpu_dfl(p, prev_cpu, wake_flags, &idle);
 	if (idle) {
