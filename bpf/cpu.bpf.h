@@ -57,6 +57,7 @@ struct cpu_ctx {
 	u64 curr_deadline_vt; /* end of its request */
 	u64 curr_slice_ns;    /* its request */
 	u64 curr_safe_vt;     /* so far it keeps the CPU against its like */
+	u32 asked;	      /* dispatch was called since it began to run */
 	u32 curr_rescued;     /* it runs by the starvation bound: not to be preempted at once */
 	u64 curr_since_ns;    /* when its turn began */
 	u64 curr_end_ns;      /* when its turn ends, by the timer */
@@ -67,6 +68,7 @@ struct cpu_ctx {
 	u32 queued_limited;	    /* tasks wait here for their group's cpu.max */
 	u32 limited_looks;	    /* at how many of these one pass has looked */
 	u64 limited_at_ns;	    /* when to look at these again */
+	u64 adopt_at_ns;	    /* when to look at those of other CPUs */
 	u32 local_taken;	    /* a task went to the local queue and has not run yet */
 	u32 took_head;		    /* the next to run was the head of its queue */
 	/* When to look again. */

@@ -23,11 +23,12 @@
 #define GROUP_SCALE_SHIFT 16
 #define GROUP_MAX_SCALE (1 << 30)
 #define GROUP_FINE_SHIFT 4
-#define GROUP_ONE 1024		   /* a task that competes all the time; a weight of nice 0 */
-#define GROUP_VISIT_NS 16000000	   /* a group is looked at no more often */
-#define GROUP_AGAIN_NS 2000000	   /* nor are any looked at */
-#define GROUP_CELLS 1024	   /* groups x CPUs that one tick adds up, about */
-#define GROUP_ABSENT_NS 1000000000 /* a mean over longer says nothing */
+#define GROUP_ONE 1024		      /* a task that competes all the time; a weight of nice 0 */
+#define GROUP_VISIT_NS 16000000	      /* a group is looked at no more often */
+#define GROUP_AGAIN_NS 2000000	      /* nor are any looked at */
+#define GROUP_CELLS 1024	      /* groups x CPUs that one tick adds up, about */
+#define GROUP_OLD_NS 200000000	      /* what was before says nothing */
+#define GROUP_ABSENT_NS 8000000000ULL /* sums over longer may not fit */
 
 enum group_use {
 	GROUP_FREE = 0,
@@ -151,12 +152,12 @@ static void group_count(u32 index, s32 n, s64 weight)
 	cell->w += weight;
 }
 
-/* The mean since the last visit, taken into the mean so far. */
+/* The mean since the last visit, taken into the mean so far unless that is old. */
 static __always_inline u64 group_mean(u64 mean, u64 sum, u64 span_ns)
 {
 	u64 latest = (s64)sum < 0 ? 0 : sum / (span_ns >> GROUP_FINE_SHIFT);
 
-	return (3 * mean + latest) / 4;
+	return span_ns > GROUP_OLD_NS ? latest : (3 * mean + latest) / 4;
 }
 
 /*
@@ -259,10 +260,10 @@ __noinline int group_visit(u32 index, u64 now_ns)
 }
 
 /* Visits some groups; called at ticks. */
-static void group_visit_some(void)
+static void group_visit_some(u64 tick_ns)
 {
 	u32 turn, turns = GROUP_CELLS / (topology.nr_cpus ?: 1) + 1;
-	u64 now_ns = bpf_ktime_get_ns();
+	u64 now_ns = bpf_ktime_get_ns(); /* the clock of the cells, not that of ticks */
 
 	if (__sync_val_compare_and_swap(&group_busy, 0, 1))
 		return;
@@ -271,14 +272,14 @@ static void group_visit_some(void)
 		group_next = group_next + 1 < group_end ? group_next + 1 : 1;
 		group_visit(group_next, now_ns);
 	}
-	group_next_ns = now_ns + GROUP_AGAIN_NS;
+	group_next_ns = tick_ns + GROUP_AGAIN_NS;
 	WRITE_ONCE(group_busy, 0);
 }
 
 static __always_inline void group_tick(u64 now_ns)
 {
 	if (group_end > 1 && !eevdf_before(now_ns, READ_ONCE(group_next_ns)))
-		group_visit_some();
+		group_visit_some(now_ns);
 }
 
 /* A free group, 0: there is none. The kernel makes one cgroup at a time. */
@@ -330,7 +331,6 @@ static void group_make(struct cgroup *cgrp, struct cgroup_ctx *cgroupc, u32 weig
 	group->child_n = group->child_w = 0;
 	group->put_n = group->put_w = 0;
 	group->seen_ns = 0;
-	group->limit = group_find(parent)->limit;
 	group_set_scale(group, EEVDF_NICE0_WEIGHT);
 	WRITE_ONCE(group->used, GROUP_USED);
 }

@@ -10,10 +10,10 @@
  * what runs to that. Who finds nothing left, in its group or in one above,
  * waits in a queue of its CPU, ordered by the end of the period, and competes
  * for nothing meanwhile. A tick or, on an idle CPU, a timer looks at that queue
- * when a period has ended.
+ * when a period has ended; if neither can, another CPU does.
  *
  * Limits: time is charged at ticks and switches; what was taken too much is
- * owed by the next periods, so that the mean is exact. Who waits for 10 s runs
+ * owed by the next periods, ten at most. Who waits for 10 s runs
  * all the same, for a tick, so that the kernel's watchdog finds nobody. A
  * task can be stopped while it holds a lock of the kernel. Up to a chunk per CPU
  * of one period may be used in a later one, even without cpu.max.burst.
@@ -26,7 +26,14 @@
 #define LIMIT_LONGEST_NS 10000000000ULL
 #define LIMIT_NONE_US (1ULL << 40) /* a quota of so much is none */
 
-u32 limit_groups; /* limited groups; 0: nobody is slowed down by this part */
+#define LIMIT_DEBTS 10		/* periods that a group may be in debt */
+#define LIMIT_AGAIN_NS 10000000 /* a timer whose CPU did not look fires again */
+#define LIMIT_JUST_NS 200000	/* after so long all CPUs have seen a refill */
+#define LIMIT_TURNS 8
+#define LIMIT_SCAN_CPUS 64
+
+u32 limit_groups;  /* atomic add; limited groups; 0: nobody is slowed down by this part */
+u32 limit_changes; /* atomic add; partner: limit_find_nearest() */
 
 struct limit_timer {
 	struct bpf_timer timer;
@@ -43,7 +50,7 @@ struct {
 static void limit_refill(struct group *group, u64 now_ns)
 {
 	u64 end_ns = READ_ONCE(group->period_end_ns), next_ns = end_ns + group->period_ns;
-	s64 add_ns = group->quota_ns, room_ns;
+	s64 add_ns = group->quota_ns, least_ns = -LIMIT_DEBTS * add_ns, room_ns, pool_ns;
 
 	if (eevdf_before(now_ns, end_ns))
 		return;
@@ -51,7 +58,12 @@ static void limit_refill(struct group *group, u64 now_ns)
 		next_ns = now_ns + group->period_ns;
 	if (__sync_val_compare_and_swap(&group->period_end_ns, end_ns, next_ns) != end_ns)
 		return;
-	room_ns = group->quota_ns + group->burst_ns - READ_ONCE(group->pool_ns);
+	pool_ns = READ_ONCE(group->pool_ns);
+	if (pool_ns < least_ns) {
+		__sync_fetch_and_add(&group->pool_ns, least_ns - pool_ns);
+		pool_ns = least_ns;
+	}
+	room_ns = group->quota_ns + group->burst_ns - pool_ns;
 	__sync_fetch_and_add(&group->pool_ns, add_ns < room_ns ? add_ns : room_ns);
 }
 
@@ -83,6 +95,16 @@ static bool limit_take(struct group *group, struct group_cell *cell, u64 now_ns)
 	return false;
 }
 
+/* When to ask again: at the end of the period, or at once if another CPU has just begun it. */
+static __always_inline u64 limit_until(const struct group *group, u64 now_ns)
+{
+	u64 end_ns = READ_ONCE(group->period_end_ns);
+
+	if (kernel_since(now_ns, end_ns - group->period_ns) < LIMIT_JUST_NS)
+		return now_ns + LIMIT_JUST_NS;
+	return end_ns;
+}
+
 /*
  * Charges CPU time to a group and those above it. Returns 0 if it may go on,
  * else the time in ns at which to ask again.
@@ -106,9 +128,12 @@ __noinline u64 limit_charge(u32 index, u64 delta_ns, u64 now_ns)
 		if (!cell || !group->quota_ns)
 			continue;
 		cell->budget_ns -= delta_ns;
-		if (cell->budget_ns <= 0 && !limit_take(group, cell, now_ns) &&
-		    eevdf_before(until_ns, group->period_end_ns))
-			until_ns = group->period_end_ns;
+		if (cell->budget_ns <= 0 && !limit_take(group, cell, now_ns)) {
+			u64 end_ns = limit_until(group, now_ns);
+
+			if (eevdf_before(until_ns, end_ns))
+				until_ns = end_ns;
+		}
 	}
 	return until_ns;
 }
@@ -134,8 +159,8 @@ static void limit_look_at(struct cpu_ctx *cpuc, u32 cpu, u64 at_ns, u64 now_ns)
 	s64 left_ns = at_ns - now_ns;
 
 	cpuc->limited_at_ns = at_ns;
-	if (timer)
-		bpf_timer_start(&timer->timer, left_ns > 0 ? left_ns : 0, 0);
+	if (!timer || bpf_timer_start(&timer->timer, left_ns > 0 ? left_ns : 0, 0))
+		scx_bpf_kick_cpu(cpu, 0);
 }
 
 /* A task is about to wait for its group. It has not gone to sleep: it keeps what it owes. */
@@ -144,6 +169,8 @@ static void limit_stop(struct task_ctx *taskc, struct cpu_ctx *cpuc, u32 cpu, u6
 {
 	if (taskc->joined >= 0)
 		queue_leave(taskc, cpu, false);
+	if (!taskc->limited_ns)
+		taskc->limited_ns = now_ns;
 	cpu_counters(cpu)->limited++;
 	if (!cpuc->queued_limited || eevdf_before(until_ns, cpuc->limited_at_ns))
 		limit_look_at(cpuc, cpu, until_ns, now_ns);
@@ -186,21 +213,30 @@ __noinline int limit_sweep(u64 dsq, u32 cpu, u64 now_ns)
 	return 0;
 }
 
-/* Puts a task that waited here among those who compete. */
-static bool limit_readmit(struct bpf_iter_scx_dsq *it, struct task_struct *p,
+/* Puts a task that waited here among those who compete. Its wait for a CPU begins now. */
+static void limit_readmit(struct bpf_iter_scx_dsq *it, struct task_struct *p,
 			  struct task_ctx *taskc, struct cpu_ctx *cpuc, u32 cpu, u64 now_ns)
 {
+	s32 idle;
+
+	taskc->ready_at_ns = now_ns;
 	if (taskc->tier == ROTA_PRIORITY) {
 		struct llc_ctx *llcc = llc_find(cpuc->llc);
 
 		priority_place(taskc, llcc);
 		WRITE_ONCE(llcc->priority_ns, now_ns);
-		return kernel_move_vtime(it, p, QUEUE_PRIORITY(cpuc->llc), taskc->deadline_vt);
+		kernel_move_vtime(it, p, QUEUE_PRIORITY(cpuc->llc), taskc->deadline_vt);
+	} else {
+		if (taskc->joined < 0)
+			queue_join(taskc, cpu, now_ns);
+		queue_admit(taskc, cpuc, cpu, now_ns);
+		kernel_move_vtime(it, p, queue_id(taskc->tier, cpu), taskc->deadline_vt);
 	}
-	if (taskc->joined < 0)
-		queue_join(taskc, cpu, now_ns);
-	queue_admit(taskc, cpuc, cpu, now_ns);
-	return kernel_move_vtime(it, p, queue_id(taskc->tier, cpu), taskc->deadline_vt);
+	if (p->nr_cpus_allowed == 1)
+		return;
+	idle = scx_bpf_pick_idle_cpu(p->cpus_ptr, 0);
+	if (idle >= 0)
+		scx_bpf_kick_cpu(idle, KICK_IDLE);
 }
 
 /* Lets those go on whose groups have time again. */
@@ -218,13 +254,14 @@ __noinline int limit_release(u32 cpu, u64 now_ns)
 		u64 until_ns;
 
 		if (eevdf_before(now_ns, p->scx.dsq_vtime) || ++cpuc->limited_looks > LIMIT_LOOKS) {
-			next_ns = p->scx.dsq_vtime;
+			if (!next_ns || eevdf_before(p->scx.dsq_vtime, next_ns))
+				next_ns = p->scx.dsq_vtime;
 			break;
 		}
 		if (!taskc)
 			continue;
 		until_ns = limit_over(p, taskc, now_ns);
-		taskc->overdue = kernel_since(now_ns, taskc->ready_at_ns) > LIMIT_LONGEST_NS;
+		taskc->overdue = kernel_since(now_ns, taskc->limited_ns) > LIMIT_LONGEST_NS;
 		if (!until_ns || taskc->overdue)
 			limit_readmit(&it, p, taskc, cpuc, cpu, now_ns);
 		else if (kernel_move_vtime(&it, p, QUEUE_LIMITED(cpu), until_ns) &&
@@ -237,15 +274,66 @@ __noinline int limit_release(u32 cpu, u64 now_ns)
 	return 0;
 }
 
+/* A task runs, unless others of its group used up the time while it waited. */
+static void limit_running(struct task_struct *p, struct task_ctx *taskc, u32 cpu, u64 now_ns)
+{
+	if (!limit_over(p, taskc, now_ns) || taskc->overdue)
+		taskc->limited_ns = 0;
+	else
+		scx_bpf_kick_cpu(cpu, KICK_PREEMPT);
+}
+
 /* Is it time to? */
 static __always_inline bool limit_due(const struct cpu_ctx *cpuc, u64 now_ns)
 {
 	return cpuc->queued_limited && !eevdf_before(now_ns, cpuc->limited_at_ns);
 }
 
+/*
+ * A CPU whose time to look was long ago cannot: a higher scheduling class has it, or
+ * it goes offline. Takes one of those who wait there; whether it may run is looked
+ * at when it does.
+ */
+__noinline bool limit_adopt(u32 cpu, u64 now_ns)
+{
+	struct cpu_ctx *cpuc = cpu_find(cpu);
+	u32 n, size = llc_size[cpuc->llc & (ROTA_MAX_LLCS - 1)];
+
+	if (eevdf_before(now_ns, cpuc->adopt_at_ns))
+		return false;
+	cpuc->adopt_at_ns = now_ns + LIMIT_AGAIN_NS;
+	kernel_for(n, 1, size < LIMIT_SCAN_CPUS ? size : LIMIT_SCAN_CPUS)
+	{
+		u32 other = cpu_in_llc(cpuc->llc, cpu + n);
+		struct cpu_ctx *otherc = cpu_find(other);
+
+		if (READ_ONCE(otherc->queued_limited) &&
+		    kernel_since(now_ns, READ_ONCE(otherc->limited_at_ns)) > 2 * LIMIT_AGAIN_NS &&
+		    kernel_move_to_local(QUEUE_LIMITED(other)))
+			return true;
+	}
+	return false;
+}
+
+/* Makes the CPU look, and an idle one if it did not. The clocks need not agree. */
 static int limit_timer_fired(void *map, u32 *key, struct limit_timer *timer)
 {
+	struct cpu_ctx *cpuc = cpu_find(*key);
+	s64 left_ns = READ_ONCE(cpuc->limited_at_ns) - kernel_now();
+	u32 n, size = llc_size[cpuc->llc & (ROTA_MAX_LLCS - 1)];
+
+	if (!READ_ONCE(cpuc->queued_limited))
+		return 0;
+	if (left_ns > 0) {
+		bpf_timer_start(&timer->timer, left_ns + 1000, 0);
+		return 0;
+	}
 	scx_bpf_kick_cpu(*key, KICK_IDLE);
+	if (left_ns < -2 * LIMIT_AGAIN_NS) {
+		kernel_for(n, 1, size < LIMIT_SCAN_CPUS ? size : LIMIT_SCAN_CPUS)
+			scx_bpf_kick_cpu(cpu_in_llc(cpuc->llc, *key + n), KICK_IDLE);
+	}
+	bpf_timer_start(&timer->timer, LIMIT_AGAIN_NS, 0);
 	return 0;
 }
 
@@ -261,7 +349,7 @@ static s32 limit_create(u32 cpu)
 }
 
 /* Every group finds the nearest limited one from itself up. */
-static void limit_find_nearest(void)
+static void limit_find_once(void)
 {
 	u32 index, level;
 
@@ -279,6 +367,23 @@ static void limit_find_nearest(void)
 	}
 }
 
+/* The same, again if the tree or a limit has changed meanwhile. */
+__noinline int limit_find_nearest(void)
+{
+	u32 turn;
+
+	__sync_fetch_and_add(&limit_changes, 1);
+	kernel_for(turn, 0, LIMIT_TURNS)
+	{
+		u32 seen = READ_ONCE(limit_changes);
+
+		limit_find_once();
+		if (READ_ONCE(limit_changes) == seen)
+			break;
+	}
+	return 0;
+}
+
 /* A group's cpu.max is set or taken away. */
 __noinline int limit_set(u32 index, u64 period_us, u64 quota_us, u64 burst_us)
 {
@@ -288,7 +393,7 @@ __noinline int limit_set(u32 index, u64 period_us, u64 quota_us, u64 burst_us)
 	if (!index || (!quota_ns && !group->quota_ns))
 		return 0;
 	if (!!quota_ns != !!group->quota_ns)
-		limit_groups += quota_ns ? 1 : -1;
+		__sync_fetch_and_add(&limit_groups, quota_ns ? 1 : -1);
 	group->period_ns = period_us * 1000;
 	group->burst_ns = burst_us * 1000;
 	group->period_end_ns = 0;

@@ -488,12 +488,19 @@ static bool queue_parked_wins(const struct task_ctx *taskc, struct cpu_queue *qu
 	return false;
 }
 
-/* Would this task, which is eligible, be picked of all who wait? */
-static bool queue_wins(const struct task_ctx *taskc, struct cpu_queue *queue, u32 cpu, u64 now_vt)
+/*
+ * Would this task, which is eligible, be picked of all who wait? Not static, as
+ * queue_join.
+ */
+__noinline bool queue_wins(const struct task_ctx *taskc, u32 cpu, u64 now_vt)
 {
+	struct cpu_queue *queue;
 	struct task_struct *p;
 	u32 turns = 0;
 
+	if (!taskc)
+		return false;
+	queue = cpu_queue(cpu_find(cpu), taskc->tier);
 	if (!cpu_waiting(queue))
 		return true;
 	if (queue_parked_wins(taskc, queue, cpu, now_vt))
@@ -532,7 +539,7 @@ static bool queue_preempts(const struct task_ctx *taskc, struct cpu_ctx *cpuc, u
 	    (queue_protected(taskc, cpuc) ||
 	     !eevdf_before(taskc->deadline_vt, cpuc->curr_deadline_vt)))
 		return false;
-	return queue_wins(taskc, queue, cpu, now_vt);
+	return queue_wins(taskc, cpu, now_vt);
 }
 
 /* Has what runs become ineligible, and is that a reason to look who else is? */
@@ -718,17 +725,18 @@ static bool queue_pick(struct cpu_queue *queue, u32 tier, u32 cpu, struct task_c
 }
 
 /*
- * Finds the next task of the tier for this CPU. prev is not NULL when the
- * task that ran may go on: then it competes with those who wait.
+ * Finds the next task of the tier for this CPU. prevc is not NULL when the
+ * task that ran may go on: then it competes with those who wait. Not static, as
+ * queue_join.
  */
-static bool queue_dispatch(u32 tier, struct cpu_ctx *cpuc, u32 cpu, struct task_struct *prev,
-			   struct task_ctx *prevc)
+__noinline bool queue_dispatch(u32 tier, u32 cpu, struct task_ctx *prevc)
 {
+	struct cpu_ctx *cpuc = cpu_find(cpu);
 	struct cpu_queue *queue = cpu_queue(cpuc, tier);
 
 	if (!cpu_waiting(queue))
 		return false;
-	if (!prev || prevc->tier != tier)
+	if (prevc && prevc->tier != tier)
 		prevc = NULL;
 	if (READ_ONCE(queue->gone.w) != queue->seen_w)
 		queue_settle(queue);

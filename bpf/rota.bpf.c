@@ -186,6 +186,8 @@ static struct task_ctx *charge_prev(struct task_struct *prev, struct cpu_ctx *cp
 	if (!prevc)
 		return NULL;
 	charge(prev, prevc, cpuc, cpu);
+	cpuc->curr_at_ns = now_ns;
+	cpuc->curr_vt = prevc->vt;
 	if (!limit_over(prev, prevc, now_ns))
 		return prevc;
 	limit_sweep(QUEUE_FAIR(cpu), cpu, now_ns);
@@ -198,7 +200,7 @@ static bool dispatch_rest(struct cpu_ctx *cpuc, u32 cpu, struct task_struct *pre
 			  struct task_ctx *prevc, u64 now_ns)
 {
 	return place_steal(cpuc, cpu, ROTA_FAIR, now_ns) || priority_dispatch_capped(cpuc, cpu) ||
-	       queue_dispatch(ROTA_BACKGROUND, cpuc, cpu, prev, prevc) ||
+	       queue_dispatch(ROTA_BACKGROUND, cpu, prevc) ||
 	       (!prev && place_steal(cpuc, cpu, ROTA_BACKGROUND, now_ns));
 }
 
@@ -209,21 +211,20 @@ void ROTA_OP(dispatch, s32 cpu, struct task_struct *prev)
 	u64 now_ns = kernel_now_locked();
 	struct task_ctx *prevc = charge_prev(prev, cpuc, cpu, now_ns);
 
-	if (prevc) {
-		cpuc->curr_at_ns = now_ns;
-		cpuc->curr_vt = prevc->vt;
-	} else {
+	cpuc->asked = 1;
+	if (!prevc)
 		prev = NULL;
-	}
 	if (limit_due(cpuc, now_ns))
 		limit_release(cpu, now_ns);
+	if (limit_groups && limit_adopt(cpu, now_ns))
+		return;
 	if (rescue(cpuc, cpu, now_ns) || priority_dispatch(cpuc, cpu, prev, prevc, now_ns))
 		return;
 	if (prev && prevc->tier == ROTA_PRIORITY && priority_may_go_on(prevc, cpuc, cpu, now_ns)) {
 		keep(prev, prevc, cpuc, now_ns);
 		return;
 	}
-	if (place_balance(cpuc, cpu, now_ns) || queue_dispatch(ROTA_FAIR, cpuc, cpu, prev, prevc))
+	if (place_balance(cpuc, cpu, now_ns) || queue_dispatch(ROTA_FAIR, cpu, prevc))
 		return;
 	if (prev && prevc->tier == ROTA_FAIR) {
 		keep(prev, prevc, cpuc, now_ns);
@@ -246,6 +247,7 @@ static bool limited(struct task_struct *p, struct cpu_ctx *cpuc, u32 cpu, u64 no
 	charge(p, taskc, cpuc, cpu);
 	cpuc->curr_at_ns = now_ns;
 	cpuc->curr_vt = taskc->vt;
+	cpuc->curr_deadline_vt = taskc->deadline_vt;
 	return limit_over(p, taskc, now_ns);
 }
 
@@ -324,9 +326,9 @@ void ROTA_OP(running, struct task_struct *p)
 	}
 	taskc->rescued = 0;
 	taskc->ready_at_ns = 0;
-	/* Others of its group used up the time while it waited. */
-	if (limit_over(p, taskc, now_ns) && !taskc->overdue)
-		scx_bpf_kick_cpu(cpu, KICK_PREEMPT);
+	cpuc->asked = 0;
+	if (limit_groups)
+		limit_running(p, taskc, cpu, now_ns);
 }
 
 SEC("struct_ops/rota_stopping")
@@ -346,6 +348,9 @@ void ROTA_OP(stopping, struct task_struct *p, bool runnable)
 	 */
 	if (!runnable || !p->scx.slice)
 		cpuc->curr_tier = ROTA_NONE;
+	/* A CPU that goes offline does not ask, and keeps nobody by itself: it must look again. */
+	if (runnable && !p->scx.slice && !cpuc->asked)
+		scx_bpf_kick_cpu(cpu, 0);
 	if (runnable)
 		taskc->ready_at_ns = kernel_now_locked();
 	else if (taskc->joined >= 0)
@@ -467,6 +472,7 @@ s32 ROTA_OP(cgroup_init, struct cgroup *cgrp, struct scx_cgroup_init_args *args)
 	if (!cgroupc)
 		return -ENOMEM;
 	group_make(cgrp, cgroupc, args->weight);
+	limit_find_nearest();
 	if (cgroupc->own && bpf_core_field_exists(args->bw_quota_us))
 		limit_set(cgroupc->group, args->bw_period_us, args->bw_quota_us, args->bw_burst_us);
 	return 0;
@@ -488,8 +494,12 @@ void ROTA_OP(cgroup_move, struct task_struct *p, struct cgroup *from, struct cgr
 {
 	struct task_ctx *taskc = task_find(p);
 
-	if (taskc)
+	if (taskc) {
 		task_outdate(taskc);
+		/* What runs does not enter a queue: at least its limit is the new one. */
+		if (taskc->joined < 0)
+			taskc->group = group_of(to);
+	}
 	event_ask(ROTA_EVENT_CGROUP, p);
 }
 

@@ -36,6 +36,7 @@ struct task_ctx {
 	u32 ghost_epoch;
 	u32 user; /* whose rights it has */
 	u32 tid;
+	u64 limited_ns;	 /* since when it waits for its group's cpu.max, 0: it ran since */
 	u32 own_weight;	 /* without its group's scale */
 	u32 group_epoch; /* of the scale in its weight */
 	u16 group;	 /* its cgroup, see group.bpf.h */
