@@ -17,6 +17,7 @@ func machineFaults() []fault {
 	return []fault{
 		{name: "hotplug", label: "CPUs taken offline and back", run: hotplug},
 		{name: "cpuset", label: "cpuset shrunk and widened", run: cpuset},
+		{name: "limit", label: "cpu.max kept while CPUs and tasks move, then taken away", run: limits},
 		{name: "affinity", label: "sched_setaffinity in mid-flight", run: affinity},
 		{name: "exec", label: "exec storm", run: execStorm},
 		{name: "fork", label: "fork storm", run: forkStorm},
@@ -30,16 +31,21 @@ func machineFaults() []fault {
 func hotplug(r *faultRun) error {
 	for range 2 {
 		for cpu := r.g.CPUs - 1; cpu > 0; cpu-- {
-			for _, online := range []string{"0", "1"} {
-				file := fmt.Sprintf("/sys/devices/system/cpu/cpu%d/online", cpu)
-				if err := os.WriteFile(file, []byte(online), 0); err != nil {
-					return fmt.Errorf("set CPU %d online to %s: %w", cpu, online, err)
-				}
-				r.g.Sleep(20 * time.Millisecond)
+			if err := r.replug(cpu); err != nil {
+				return err
 			}
 		}
 	}
 	return r.survived()
+}
+
+// setOnline takes a CPU away ("0") or gives it back ("1").
+func setOnline(cpu int, online string) error {
+	file := fmt.Sprintf("/sys/devices/system/cpu/cpu%d/online", cpu)
+	if err := os.WriteFile(file, []byte(online), 0); err != nil {
+		return fmt.Errorf("set CPU %d online to %s: %w", cpu, online, err)
+	}
+	return nil
 }
 
 // cpuset narrows the CPUs of a group of running hogs step by step.
