@@ -349,7 +349,7 @@ void ROTA_OP(stopping, struct task_struct *p, bool runnable)
 	if (!runnable || !p->scx.slice)
 		cpuc->curr_tier = ROTA_NONE;
 	/* A CPU that goes offline does not ask, and keeps nobody by itself: it must look again. */
-	if (runnable && !p->scx.slice && !cpuc->asked)
+	if (runnable && !p->scx.slice && !cpuc->asked && !scx_bpf_dsq_nr_queued(DSQ_LOCAL))
 		scx_bpf_kick_cpu(cpu, 0);
 	if (runnable)
 		taskc->ready_at_ns = kernel_now_locked();
