@@ -56,7 +56,6 @@ var slack = []struct {
 	{"change places", 8},
 	// At most 5 in some 400,000 picks: rare ones are seen, and not explained yet.
 	{"faults, wrong picks", 10},
-	{"faults, ran without a pick", 10},
 	{"faults, lag out of its bounds", 10},
 }
 

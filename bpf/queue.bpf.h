@@ -250,27 +250,6 @@ __noinline int queue_join(struct task_ctx *taskc, u32 cpu, u64 now_ns)
 }
 
 /*
- * V of a queue as it is now, seen from another CPU: what runs there is charged
- * when it stops, and who was pulled from there is settled at the next pick. Read
- * without the lock: a switch in between makes it one turn old.
- */
-static __always_inline u64 queue_now_afar(const struct cpu_ctx *cpuc, const struct cpu_queue *queue)
-{
-	u64 elapsed_ns = kernel_since(kernel_now(), READ_ONCE(cpuc->curr_at_ns));
-	u64 w = READ_ONCE(queue->gone.w) - queue->seen_w;
-	struct eevdf_queue tree = queue->tree;
-
-	if (READ_ONCE(cpuc->curr_tid) && READ_ONCE(cpuc->curr_tier) == queue->tier &&
-	    elapsed_ns < 2 * TASK_TICK_NS)
-		tree.sum_wv += elapsed_ns * (EEVDF_NICE0_WEIGHT << EEVDF_SHIFT);
-	if (w < tree.sum_w && READ_ONCE(queue->gone.begun) == READ_ONCE(queue->gone.done)) {
-		tree.sum_wv -= READ_ONCE(queue->gone.wv) - queue->seen_wv - tree.zero_vt * w;
-		tree.sum_w -= w;
-	}
-	return eevdf_now(&tree);
-}
-
-/*
  * The task no longer competes where it did; its lag goes with it, and if it
  * only moves, so does what is left of its request.
  */
@@ -296,8 +275,8 @@ __noinline int queue_leave(struct task_ctx *taskc, u32 cpu, bool sleeps)
 		queue_reset(queue, vt);
 		return 0;
 	}
-	now_vt = taskc->joined == (s32)cpu ? eevdf_now(&queue->tree)
-					   : queue_now_afar(cpu_find(taskc->joined), queue);
+	/* From afar V may be one switch old: the lag is off by less than the clamp. */
+	now_vt = eevdf_now(&queue->tree);
 	taskc->vt = eevdf_clamp(now_vt - vt, taskc->limit_vt);
 	taskc->left_vt = vt;
 	/* Who only moves has paid nothing by sleeping. */
