@@ -4,8 +4,11 @@
 package cache
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"syscall"
@@ -39,6 +42,20 @@ func Lock(dir string) (unlock func(), err error) {
 		return nil, fmt.Errorf("cache: lock %s: %w", f.Name(), err)
 	}
 	return func() { f.Close() }, nil
+}
+
+// SHA256 is the checksum of a file, in hexadecimal digits.
+func SHA256(file string) (string, error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	sum := sha256.New()
+	if _, err := io.Copy(sum, f); err != nil {
+		return "", err
+	}
+	return hex.EncodeToString(sum.Sum(nil)), nil
 }
 
 // SpaceFix adds the fix to an error that is about a full disk.

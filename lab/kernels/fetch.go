@@ -2,10 +2,7 @@ package kernels
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -110,16 +107,11 @@ func (s Store) install(ctx context.Context, a *apt, row Row) error {
 
 // verify compares a package file with the lock file's checksum.
 func verify(file string, p Package) error {
-	f, err := os.Open(file)
+	got, err := cache.SHA256(file)
 	if err != nil {
-		return err
-	}
-	defer f.Close()
-	sum := sha256.New()
-	if _, err := io.Copy(sum, f); err != nil {
 		return fmt.Errorf("package %s: %w", p.Name, err)
 	}
-	if got := hex.EncodeToString(sum.Sum(nil)); got != p.SHA256 {
+	if got != p.SHA256 {
 		return fmt.Errorf("package %s: wrong checksum: SHA-256 is %s, the lock file says %s; nothing was kept", p.Name, got, p.SHA256)
 	}
 	return nil

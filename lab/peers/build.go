@@ -2,8 +2,6 @@ package peers
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"os"
@@ -153,12 +151,11 @@ func verify(p Peer) error {
 		return fmt.Errorf("crate %s: cargo fetched it, but %s is not below %s/registry/cache; set CARGO_HOME to cargo's directory", p, name, home)
 	}
 	for _, file := range found {
-		data, err := os.ReadFile(file)
+		got, err := cache.SHA256(file)
 		if err != nil {
 			return fmt.Errorf("crate %s: %w", p, err)
 		}
-		sum := sha256.Sum256(data)
-		if got := hex.EncodeToString(sum[:]); !strings.EqualFold(got, p.SHA256) {
+		if !strings.EqualFold(got, p.SHA256) {
 			return fmt.Errorf("crate %s: wrong checksum: SHA-256 of %s is %s, peers.lock says %s; nothing was built", p, file, got, p.SHA256)
 		}
 	}

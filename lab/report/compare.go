@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"io"
+	"slices"
 	"unicode/utf8"
 )
 
@@ -26,7 +27,7 @@ func Compare(w io.Writer, a, b Results, info Info, style Style) error {
 			continue
 		}
 		for _, row := range first.rows {
-			if contains(second.rows, row) {
+			if slices.Contains(second.rows, row) {
 				common++
 				t.comparison(first, second, row)
 			}
@@ -46,15 +47,6 @@ func partOf(list []part, kernel string) (part, bool) {
 		}
 	}
 	return part{}, false
-}
-
-func contains(list []string, word string) bool {
-	for _, w := range list {
-		if w == word {
-			return true
-		}
-	}
-	return false
 }
 
 // comparison writes one row of both files, one line per figure.

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -223,9 +224,9 @@ func pageLineOf(p part, m Metric) pageLine {
 			shown.Ratio = ratio(s, p.spread(Baseline, m.Name))
 		}
 		switch {
-		case contains(r.worst, row):
+		case slices.Contains(r.worst, row):
 			shown.Rank = "worst"
-		case contains(r.best, row):
+		case slices.Contains(r.best, row):
 			shown.Rank = "best"
 		}
 		line.Cells = append(line.Cells, shown)

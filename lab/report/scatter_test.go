@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"math"
 	"math/rand"
+	"slices"
 	"strings"
 	"testing"
 
@@ -112,7 +113,7 @@ func TestOwnKernels(t *testing.T) {
 	extra.Kernel = "7.2.13-cloud-amd64"
 	r.Runs = append(r.Runs, extra)
 	list := parts(r, info)
-	if len(list) != 2 || !contains(list[0].rows, "cfs") || !contains(list[1].rows, "cfs") {
+	if len(list) != 2 || !slices.Contains(list[0].rows, "cfs") || !slices.Contains(list[1].rows, "cfs") {
 		t.Fatalf("%d parts: the row with its own kernel must be in both", len(list))
 	}
 	var table, page bytes.Buffer

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"slices"
 	"sort"
 	"strings"
 )
@@ -122,7 +123,7 @@ func parts(r Results, info Info) []part {
 func kernelsOf(runs []Run) string {
 	var names []string
 	for _, run := range runs {
-		if !contains(names, run.Kernel) {
+		if !slices.Contains(names, run.Kernel) {
 			names = append(names, run.Kernel)
 		}
 	}

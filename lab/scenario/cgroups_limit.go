@@ -15,33 +15,17 @@ func limitError(g *guest.Guest, metric string, timeMs, share float64) {
 	g.Metric(metric, errorPct(timeMs/(1000*limitFor.Seconds()), share))
 }
 
-func limitOne(g *guest.Guest) error {
-	times, err := groupTimes(g, "limit_one", limitFor,
-		tenant{path: "limited", limit: 10 * time.Millisecond, hogs: 1, cmd: onCPU1},
-		tenant{path: "free", hogs: 1, cmd: onCPU1})
-	if err != nil {
-		return err
+// limitAlone measures one limited cgroup, with others beside it or none.
+func limitAlone(name string, share float64, limited tenant, others ...tenant) func(*guest.Guest) error {
+	limited.path, limited.limit = "limited", time.Duration(share*float64(100*time.Millisecond))
+	return func(g *guest.Guest) error {
+		times, err := groupTimes(g, name, limitFor, append([]tenant{limited}, others...)...)
+		if err != nil {
+			return err
+		}
+		limitError(g, name+"_error_pct", times[0], share)
+		return nil
 	}
-	limitError(g, "limit_one_error_pct", times[0], 0.1)
-	return nil
-}
-
-func limitFour(g *guest.Guest) error {
-	times, err := groupTimes(g, "limit_four", limitFor, tenant{path: "limited", limit: 50 * time.Millisecond, hogs: 4})
-	if err != nil {
-		return err
-	}
-	limitError(g, "limit_four_error_pct", times[0], 0.5)
-	return nil
-}
-
-func limitWide(g *guest.Guest) error {
-	times, err := groupTimes(g, "limit_wide", limitFor, tenant{path: "limited", limit: 250 * time.Millisecond, hogs: 8})
-	if err != nil {
-		return err
-	}
-	limitError(g, "limit_wide_error_pct", times[0], 2.5)
-	return nil
 }
 
 func limitNested(g *guest.Guest) error {

@@ -177,30 +177,12 @@ func cpuTimes() (output.CPUTimes, error) {
 
 // sharesByCgroup runs as many hogs in a group of weight 100 as in one of 300.
 func sharesByCgroup(g *guest.Guest) error {
-	s := newStage(g, "cgroups")
-	defer s.stop()
-	for _, weight := range []int{100, 300} {
-		group, err := g.Cgroup(fmt.Sprintf("shares/w%d", weight))
-		if err != nil {
-			return err
-		}
-		if err := group.SetWeight(weight); err != nil {
-			return err
-		}
-		if _, err := s.startHogs(g.CPUs, guest.Cmd{Cgroup: group.Path}); err != nil {
-			return err
-		}
-	}
-	g.Sleep(500 * time.Millisecond)
-	done, err := s.progress(4 * time.Second)
+	times, err := groupTimes(g, "cgroups", 4*time.Second,
+		tenant{path: "w100", weight: 100, hogs: g.CPUs}, tenant{path: "w300", weight: 300, hogs: g.CPUs})
 	if err != nil {
 		return err
 	}
-	var sums [2]float64
-	for i, slot := range done {
-		sums[i/g.CPUs] += float64(slot.CPUNs)
-	}
-	ratio, err := ratioOf("cgroups", sums[1], sums[0])
+	ratio, err := ratioOf("cgroups", times[1], times[0])
 	if err != nil {
 		return err
 	}
