@@ -348,36 +348,31 @@ static s32 limit_create(u32 cpu)
 	return err ?: bpf_timer_set_callback(&timer->timer, limit_timer_fired);
 }
 
-/* Every group finds the nearest limited one from itself up. */
-static void limit_find_once(void)
+/* A group finds the nearest limited one from itself up. */
+static void limit_find(u32 index)
 {
-	u32 index, level;
+	u32 level, at = index;
 
-	kernel_for(index, 1, group_end)
+	kernel_for(level, 0, LIMIT_DEPTH)
 	{
-		u32 at = index;
-
-		kernel_for(level, 0, LIMIT_DEPTH)
-		{
-			if (!at || group_find(at)->quota_ns)
-				break;
-			at = group_find(at)->parent;
-		}
-		group_find(index)->limit = at;
+		if (!at || group_find(at)->quota_ns)
+			break;
+		at = group_find(at)->parent;
 	}
+	group_find(index)->limit = at;
 }
 
-/* The same, again if the tree or a limit has changed meanwhile. */
-__noinline int limit_find_nearest(void)
+/* The same for these, again if the tree or a limit has changed meanwhile. */
+__noinline int limit_find_nearest(u32 first, u32 end)
 {
-	u32 turn;
+	u32 turn, index;
 
 	__sync_fetch_and_add(&limit_changes, 1);
 	kernel_for(turn, 0, LIMIT_TURNS)
 	{
 		u32 seen = READ_ONCE(limit_changes);
 
-		limit_find_once();
+		kernel_for(index, first, end) limit_find(index);
 		if (READ_ONCE(limit_changes) == seen)
 			break;
 	}
@@ -399,6 +394,6 @@ __noinline int limit_set(u32 index, u64 period_us, u64 quota_us, u64 burst_us)
 	group->period_end_ns = 0;
 	group->pool_ns = 0;
 	WRITE_ONCE(group->quota_ns, quota_ns);
-	limit_find_nearest();
+	limit_find_nearest(1, group_end);
 	return 0;
 }

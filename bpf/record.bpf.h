@@ -94,6 +94,21 @@ static __always_inline void record_at(u32 kind, u32 how, const struct task_ctx *
 		record->now_vt = now_vt;
 }
 
+/* A task joins; brief_ns is its request if that is less than its slice, else 0. */
+static __always_inline void record_join(u32 how, const struct task_ctx *taskc, u32 cpu, u64 now_vt,
+					u64 brief_ns)
+{
+	struct rota_record *record;
+
+	if (!record_capacity)
+		return;
+	record = record_task(ROTA_RECORD_JOIN, how | (brief_ns ? ROTA_JOIN_BRIEF : 0), taskc, cpu);
+	if (!record)
+		return;
+	record->now_vt = now_vt;
+	record->span_ns = brief_ns;
+}
+
 /* A decision for a task that competes here. */
 static __always_inline void record_pick(u32 how, const struct task_ctx *taskc, struct cpu_ctx *cpuc,
 					u32 cpu)

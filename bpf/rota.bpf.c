@@ -419,7 +419,7 @@ void ROTA_OP(enable, struct task_struct *p)
 
 	if (!taskc)
 		return;
-	taskc->exec_ns = p->se.sum_exec_runtime;
+	taskc->exec_ns = taskc->woke_exec_ns = p->se.sum_exec_runtime;
 	taskc->ready_at_ns = 0;
 	/* At once: while the kernel attaches us tasks run that were never enqueued. */
 	task_refresh(p, taskc);
@@ -472,8 +472,10 @@ s32 ROTA_OP(cgroup_init, struct cgroup *cgrp, struct scx_cgroup_init_args *args)
 	if (!cgroupc)
 		return -ENOMEM;
 	group_make(cgrp, cgroupc, args->weight);
-	limit_find_nearest();
-	if (cgroupc->own && bpf_core_field_exists(args->bw_quota_us))
+	if (!cgroupc->own)
+		return 0;
+	limit_find_nearest(cgroupc->group, cgroupc->group + 1);
+	if (bpf_core_field_exists(args->bw_quota_us))
 		limit_set(cgroupc->group, args->bw_period_us, args->bw_quota_us, args->bw_burst_us);
 	return 0;
 }

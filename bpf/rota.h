@@ -26,6 +26,7 @@ enum rota_fair {
 	ROTA_RUN_TO_PARITY = 1,	    /* who runs and is eligible keeps the CPU for its slice */
 	ROTA_PREEMPT_SHORT = 2,	    /* but not against a shorter slice */
 	ROTA_ELIGIBILITY_CHECK = 4, /* who has become ineligible gives way at once */
+	ROTA_BRIEF_REQUESTS = 8,    /* who wakes asks for what it lately used, not for a slice */
 };
 
 /* What the daemon knows about; set by the loader before attaching. */
@@ -118,6 +119,7 @@ enum rota_record_how {
 	ROTA_JOIN_EMPTY = 1, /* nobody was there */
 	ROTA_JOIN_NEW = 2,   /* half a request */
 	ROTA_JOIN_GHOST = 4, /* it took its ghost back */
+	ROTA_JOIN_BRIEF = 8, /* a request by what it lately used */
 	ROTA_LEAVE_SLEEP = 1,
 	ROTA_LEAVE_AFAR = 2, /* to be settled */
 	ROTA_LEAVE_GHOST = 4,

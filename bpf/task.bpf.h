@@ -24,15 +24,17 @@ struct task_ctx {
 	u64 exec_ns;	 /* sum_exec_runtime up to which it is charged */
 	u64 ready_at_ns; /* when it became ready; 0: it runs or sleeps */
 	u64 slice_ns;
-	u64 request_vt; /* the slice in its virtual time */
-	u64 limit_vt;	/* how much lag it may take along */
-	u64 rest_vt;	/* what is left of its request when it moves, 0: a new request */
-	u64 custom_ns;	/* the slice that it asked for itself, 0: none */
-	u32 weight;	/* 1024: nice 0 in a class of weight 100 */
-	u32 generation; /* of the knobs that these copies came from */
-	s32 joined;	/* the CPU in whose queue it competes, -1: none */
-	s32 left;	/* the CPU whose queue it left last, -1: none */
-	u32 ghost_w;	/* the weight of its ghost there, 0: none */
+	u64 request_vt;	  /* the slice in its virtual time */
+	u64 limit_vt;	  /* how much lag it may take along */
+	u64 rest_vt;	  /* what is left of its request when it moves, 0: a new request */
+	u64 custom_ns;	  /* the slice that it asked for itself, 0: none */
+	u64 woke_exec_ns; /* exec_ns when it last slept */
+	u64 brief_ns;	  /* what it uses between two sleeps, a moving mean, 0: not known */
+	u32 weight;	  /* 1024: nice 0 in a class of weight 100 */
+	u32 generation;	  /* of the knobs that these copies came from */
+	s32 joined;	  /* the CPU in whose queue it competes, -1: none */
+	s32 left;	  /* the CPU whose queue it left last, -1: none */
+	u32 ghost_w;	  /* the weight of its ghost there, 0: none */
 	u32 ghost_epoch;
 	u32 user; /* whose rights it has */
 	u32 tid;

@@ -64,6 +64,9 @@ type Fair struct {
 	PreemptShort bool
 	// EligibilityCheck: a task that has become ineligible gives way at once.
 	EligibilityCheck bool
+	// BriefRequests: a task that wakes asks for twice what it lately used
+	// between two sleeps, at least MinSlice, not for a whole slice.
+	BriefRequests bool
 }
 
 // A preset is a value for all switches and the slice, under one name.
@@ -81,7 +84,7 @@ func balanced() preset {
 // presets are for wake-ups first, for both, and for work done.
 func presets() []preset {
 	return []preset{
-		{"latency", 1400 * time.Microsecond, Fair{PreemptShort: true, EligibilityCheck: true}},
+		{"latency", 1400 * time.Microsecond, Fair{PreemptShort: true, EligibilityCheck: true, BriefRequests: true}},
 		balanced(),
 		{"throughput", 10 * time.Millisecond, Fair{RunToParity: true}},
 	}

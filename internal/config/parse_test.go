@@ -48,7 +48,7 @@ rules:
 	want := &Config{
 		Slice:           2 * time.Millisecond,
 		StarvationBound: 500 * time.Millisecond,
-		Fair:            Fair{PreemptShort: true, EligibilityCheck: true},
+		Fair:            Fair{PreemptShort: true, EligibilityCheck: true, BriefRequests: true},
 		Classes: []Class{
 			{Name: "default", Tier: TierFair, Weight: 200, Line: 9},
 			{Name: "network", Tier: TierPriority, Weight: 100, Slice: time.Millisecond, Cap: 900, Line: 11},

@@ -53,6 +53,7 @@ func (r *reader) fair(n *yaml.Node, fair *Fair) {
 		{"runToParity", value(r, object, "runToParity", parseSwitch, &fair.RunToParity)},
 		{"preemptShort", value(r, object, "preemptShort", parseSwitch, &fair.PreemptShort)},
 		{"eligibilityCheck", value(r, object, "eligibilityCheck", parseSwitch, &fair.EligibilityCheck)},
+		{"briefRequests", value(r, object, "briefRequests", parseSwitch, &fair.BriefRequests)},
 	})
 }
 

@@ -52,6 +52,7 @@ func (p Params) knobs() rotaKnobs {
 		fairRunToParity:      p.Fair.RunToParity,
 		fairPreemptShort:     p.Fair.PreemptShort,
 		fairEligibilityCheck: p.Fair.EligibilityCheck,
+		fairBriefRequests:    p.Fair.BriefRequests,
 	} {
 		if on {
 			knobs.Fair |= flag

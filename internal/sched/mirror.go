@@ -19,6 +19,7 @@ const (
 	fairRunToParity      = 1
 	fairPreemptShort     = 2
 	fairEligibilityCheck = 4
+	fairBriefRequests    = 8
 )
 
 type rotaTopology struct {

@@ -183,6 +183,7 @@ func TestMirrorConstants(t *testing.T) {
 		{"rota.h", "ROTA_RUN_TO_PARITY", fairRunToParity},
 		{"rota.h", "ROTA_PREEMPT_SHORT", fairPreemptShort},
 		{"rota.h", "ROTA_ELIGIBILITY_CHECK", fairEligibilityCheck},
+		{"rota.h", "ROTA_BRIEF_REQUESTS", fairBriefRequests},
 		{"priority.bpf.h", "PRIORITY_WINDOW_NS", uint64(window / time.Nanosecond)},
 	}
 	for _, test := range tests {

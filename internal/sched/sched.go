@@ -66,6 +66,7 @@ type FairSwitches struct {
 	RunToParity      bool // who runs and is eligible keeps the CPU for its slice
 	PreemptShort     bool // but not against a shorter slice
 	EligibilityCheck bool // who has become ineligible gives way at once
+	BriefRequests    bool // who wakes asks for what it lately used
 }
 
 // TaskID names one live task: a PID together with its start time, so that a

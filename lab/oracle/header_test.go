@@ -27,7 +27,7 @@ func TestNumbersOfTheHeader(t *testing.T) {
 		"RECORD_RELEASE": uint64(Release), "RECORD_WAIT": uint64(Wait), "RECORD_PICK": uint64(Pick),
 		"RECORD_RUN": uint64(Run), "RECORD_CHARGE": uint64(Charge), "RECORD_AHEAD": uint64(Ahead),
 		"RECORD_YIELD": uint64(Yield), "RECORD_PULL": uint64(Pull),
-		"JOIN_EMPTY": uint64(JoinEmpty), "JOIN_NEW": uint64(JoinNew), "JOIN_GHOST": uint64(JoinGhost),
+		"JOIN_EMPTY": uint64(JoinEmpty), "JOIN_NEW": uint64(JoinNew), "JOIN_GHOST": uint64(JoinGhost), "JOIN_BRIEF": uint64(JoinBrief),
 		"LEAVE_SLEEP": uint64(LeaveSleep), "LEAVE_AFAR": uint64(LeaveAfar), "LEAVE_GHOST": uint64(LeaveGhost),
 		"LEAVE_LAST": uint64(LeaveLast), "PULL_IN_VAIN": uint64(InVain),
 		"PICK_DISPATCH": uint64(Dispatch), "PICK_KEEP": uint64(Keep), "PICK_PREEMPT": uint64(Preempt),

@@ -141,3 +141,36 @@ func TestGhosts(t *testing.T) {
 		})
 	}
 }
+
+// A request by what a task uses: twice the mean of what it used between sleeps.
+func TestBriefRequests(t *testing.T) {
+	const v = 1000*ms - 2 + 16*ms
+	charge := at(Charge, 0, 2, v, 1000*ms-2+24*ms)
+	charge.Span = ms
+	ran := []Event{{Kind: Pick, How: Dispatch, TID: 2}, {Kind: Run, TID: 2}, charge}
+	sleeps := at(Leave, LeaveSleep|LeaveGhost, 2, v, 0)
+	back := func(how uint16, span, deadline uint64) Event {
+		e := at(Join, JoinGhost|how, 2, v, v+deadline)
+		e.Span = span
+		return e
+	}
+	for _, test := range []struct {
+		name string
+		then []Event
+		want Fault
+	}{
+		{"twice of what it used", []Event{sleeps, back(JoinBrief, 2*ms, 32*ms)}, ""},
+		{"once", []Event{sleeps, back(JoinBrief, ms, 16*ms)}, BadPlacement},
+		{"another deadline", []Event{sleeps, back(JoinBrief, 2*ms, 16*ms)}, BadPlacement},
+		{"not said", []Event{sleeps, back(0, 2*ms, 32*ms)}, BadPlacement},
+		{"a mean", []Event{sleeps, back(JoinBrief, 2*ms, 32*ms), sleeps, back(JoinBrief, 3*ms/2, 24*ms)}, ""},
+		{"forgotten", []Event{sleeps, back(JoinBrief, 2*ms, 32*ms), sleeps, back(0, 0, 48*ms)}, BadPlacement},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			report := Check(three(append(append([]Event(nil), ran...), test.then...)...))
+			if test.want == "" && report.Wrong() > 0 || test.want != "" && (report.Wrong() != 1 || report.Faults[test.want] != 1) {
+				t.Errorf("want %q:\n%s", test.want, report)
+			}
+		})
+	}
+}

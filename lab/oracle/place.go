@@ -83,7 +83,7 @@ func (r *replay) join(q *queue, e *Event) {
 	q.join(c)
 	c.bounds = bounds{down: q.jumps.down, both: q.jumps.up + q.jumps.down, brought: q.lag(c, q.paid())}
 	q.follow()
-	*t = task{in: q, pickedOn: t.pickedOn}
+	*t = task{in: q, pickedOn: t.pickedOn, used: t.used, uses: t.uses}
 	if left := q.left[r.events[r.at]]; left != nil {
 		delete(q.left, r.events[r.at])
 		r.fault(Unknown, left, true, "it leaves before it joins")
@@ -156,27 +156,62 @@ func (r *replay) checkPlace(q *queue, e *Event, now uint64, l lag) {
 // half of one for a new task, what was left for one that moved.
 func (r *replay) checkDeadline(q *queue, t *task, c *client, e *Event) {
 	whole := c.request()
-	right, round := whole, uint64(0)
+	rest, round := t.restAt(q, c.weight)
+	// At the limits rounding decides, and either is right.
+	if near := magnitude(rest - int64(whole)); near <= round && round > 0 {
+		round += near
+	}
+	var right uint64
 	switch {
 	case e.How&JoinNew != 0:
 		right, round = whole/2, 1
-	case t.seen && !t.slept && t.from.tier == q.tier:
-		rest := t.rest
-		if t.weight != c.weight {
-			rest = scale(rest, uint64(t.weight), uint64(c.weight))
-			round = 2 + uint64(t.weight/c.weight)
-		}
-		// At the limits rounding decides, and either is right.
-		if near := magnitude(rest - int64(whole)); near <= round && t.weight != c.weight {
-			round += near
-		}
-		if rest >= 1 && rest <= int64(whole) {
-			right = uint64(rest)
-		}
+	case rest >= 1 && rest <= int64(whole):
+		right = uint64(rest)
+	default:
+		right = r.waking(t, c, e)
 	}
 	if got := e.Deadline - e.V; far(got, right) > round {
 		r.fault(BadPlacement, e, false, "deadline %d after v, must be %d: a request is %d", int64(got), right, whole)
 	}
+}
+
+// restAt is what was left of the request of a task that moved, at its weight now,
+// and how far rounding can move it; 0 for one that slept or is new here.
+func (t *task) restAt(q *queue, weight uint32) (rest int64, round uint64) {
+	if !t.seen || t.slept || t.from.tier != q.tier {
+		return 0, 0
+	}
+	if t.weight == weight {
+		return t.rest, 0
+	}
+	return scale(t.rest, uint64(t.weight), uint64(weight)), 2 + uint64(t.weight/weight)
+}
+
+// waking is the request of a task that wakes: a whole one, or where the switch is
+// on twice what it lately used between two sleeps, at least Brief.
+func (r *replay) waking(t *task, c *client, e *Event) uint64 {
+	brief := max(2*t.uses, Brief)
+	if !r.brief || t.uses == 0 || brief >= uint64(c.slice) {
+		brief = 0
+	}
+	if e.Span != brief || (e.How&JoinBrief != 0) != (brief != 0) {
+		r.fault(BadPlacement, e, false, "it asks for %d ns, must be %d (0: a slice): it uses %d between two sleeps", e.Span, brief, t.uses)
+		brief = e.Span
+	}
+	if brief == 0 {
+		return c.request()
+	}
+	return virtual(brief, c.weight)
+}
+
+// sleeps notes what a task has used since it slept last.
+func (t *task) sleeps() {
+	if t.uses == 0 {
+		t.uses = t.used
+	} else {
+		t.uses = (3*t.uses + t.used) / 4
+	}
+	t.used = 0
 }
 
 // depart notes what a task takes along.
@@ -186,7 +221,11 @@ func (r *replay) depart(t *task, q *queue, c *client, e *Event, how uint16, now,
 		now = v // alone: there is nobody to owe or to be owed
 	}
 	clamp := func(now uint64) int64 { return max(-most, min(most, apart(now, v))) }
-	*t = task{seen: true, from: q, slept: how&LeaveSleep != 0, weight: c.weight, lag: clamp(now), rest: apart(c.deadline, v)}
+	*t = task{seen: true, from: q, slept: how&LeaveSleep != 0, weight: c.weight, lag: clamp(now), rest: apart(c.deadline, v),
+		used: t.used, uses: t.uses}
+	if t.slept {
+		t.sleeps()
+	}
 	t.low, t.high = t.lag, t.lag
 	if how&LeaveAfar == 0 {
 		return

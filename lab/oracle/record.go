@@ -50,6 +50,7 @@ const (
 	JoinEmpty uint16 = 1 << iota // nobody was there, not even a ghost
 	JoinNew                      // first join after fork
 	JoinGhost                    // it took its ghost back unchanged
+	JoinBrief                    // its request, Span, is by what it lately used
 )
 
 const (

@@ -10,6 +10,8 @@ const (
 	// Tick is how far a turn may go beyond its slice, in ns: the kernel ends a
 	// slice at a tick, 250 of them a second.
 	Tick = 4_000_000
+	// Brief is the shortest request that a task is given by what it uses, in ns.
+	Brief = 100_000
 	// Late is how late an event of another CPU may be, in ns.
 	Late = 50_000
 	// transit is how long a task may be on its way to another CPU, in ns: there
@@ -33,8 +35,10 @@ type task struct {
 	lag      int64 // virtual, at that weight
 	low      int64 // what its lag may have been, if it left from afar
 	high     int64
-	rest     int64 // deadline - v
-	pickedOn int   // CPU + 1 that it was picked for, 0: none
+	rest     int64  // deadline - v
+	pickedOn int    // CPU + 1 that it was picked for, 0: none
+	used     uint64 // ns since it slept last
+	uses     uint64 // ns between two sleeps, a moving mean; 0: not known
 }
 
 // replay holds the state of a Check.
@@ -44,6 +48,7 @@ type replay struct {
 	queues []*queue // by CPU and tier
 	tasks  map[uint32]*task
 	blind  []*blind // by queue: a pick that named no task
+	brief  bool     // requests are by what a task uses
 	runs   []*client
 	report Report
 }
@@ -62,6 +67,7 @@ func Check(rec *Record) Report {
 	}
 	r.merge(rec)
 	r.report.Events = len(r.events)
+	r.brief = slices.ContainsFunc(r.events, func(e *Event) bool { return e.Kind == Join && e.How&JoinBrief != 0 })
 	for r.at = range r.events {
 		e := r.events[r.at]
 		if int(e.CPU) >= len(rec.Parts) || e.Tier < 1 || e.Tier > 2 {
@@ -189,6 +195,7 @@ func (r *replay) charge(q *queue, c *client, e *Event) {
 		r.fault(BadCharge, e, r.foreign(e, q), "%d ns, less than the %d ns in advance", e.Span, c.aheadNs)
 	}
 	sliceOf(q, c, e)
+	r.task(c.tid).used += e.Span
 	q.charge(c, e.Span)
 	r.compare(q, c, e, "was charged")
 	r.lags(q, e)
