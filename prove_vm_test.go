@@ -150,6 +150,17 @@ func TestFairShares(t *testing.T) {
 	}
 }
 
+// TestInheritance lets a priority task wait for a background task beside hogs.
+//
+// Guarantee G4, inheritance: a priority task that waits for the owner of a mutex
+// (glibc, PI), or for the server that it woke through a pipe, waits no longer than
+// the work takes and half a millisecond of dispatch for each task of a chain of up
+// to 4, whether 4 or 64 hogs want the CPUs
+func TestInheritance(t *testing.T) {
+	t.Parallel()
+	promised(t, "inversion", "--row", "rota+classes")
+}
+
 // TestCgroups holds cgroups to their weights and limits.
 func TestCgroups(t *testing.T) {
 	t.Parallel()

@@ -37,6 +37,7 @@ static s32 class_set(struct task_struct *p, const struct rota_set_class *args)
 	class_count(taskc->class, -1);
 	class_count(args->class, 1);
 	taskc->class = args->class;
+	taskc->fair_weight = 0;
 	/* Only a tag: a reader sees the old class or the new one, both whole. */
 	task_outdate(taskc);
 	cpu = p->thread_info.cpu;

@@ -14,6 +14,8 @@
  * Limits: ROTA_MAX_CPUS CPUs; the loader refuses more.
  */
 
+#define CPU_CALLS 8 /* a power of 2 */
+
 /* Tasks that left a queue for another CPU; written by that other CPU. */
 struct cpu_departures {
 	u64 begun; /* atomic add; partner: queue_settle() reads done, then begun */
@@ -58,6 +60,7 @@ struct cpu_ctx {
 	u64 curr_slice_ns;    /* its request */
 	u64 curr_safe_vt;     /* so far it keeps the CPU against its like */
 	u32 asked;	      /* dispatch was called since it began to run */
+	u32 curr_demoted;     /* its boost has ended: written by any CPU, a hint */
 	u32 curr_rescued;     /* it runs by the starvation bound: not to be preempted at once */
 	u64 curr_since_ns;    /* when its turn began */
 	u64 curr_end_ns;      /* when its turn ends, by the timer */
@@ -71,6 +74,10 @@ struct cpu_ctx {
 	u64 adopt_at_ns;	    /* when to look at those of other CPUs */
 	u32 local_taken;	    /* a task went to the local queue and has not run yet */
 	u32 took_head;		    /* the next to run was the head of its queue */
+	/* Boosted tasks that this CPU is to take: a ring, see inherit_call(). */
+	u32 calls[CPU_CALLS];
+	u32 called;   /* atomic add; partner: inherit_answer() */
+	u32 answered; /* up to here it has looked */
 	/* When to look again. */
 	u64 timer_at_ns; /* when the timer of this CPU fires, 0: not started */
 	u64 rescue_at_ns;

@@ -106,6 +106,18 @@ struct cgroup {
 	int level;
 } CORE;
 
+typedef struct {
+	s64 counter;
+} CORE atomic64_t;
+
+struct mutex {
+	atomic64_t owner;
+} CORE;
+
+struct rw_semaphore {
+	atomic64_t owner;
+} CORE;
+
 struct scx_init_task_args {
 	bool fork;
 	struct cgroup *cgroup;
@@ -199,6 +211,7 @@ enum scx_kick_flags {
 };
 enum scx_wake_flags {
 	SCX_WAKE_FORK = 4,
+	SCX_WAKE_SYNC = 16,
 };
 enum scx_ent_flags {
 	SCX_TASK_QUEUED = 1,
@@ -213,6 +226,7 @@ enum scx_ent_flags {
 #define KICK_IDLE KERNEL_ENUM(scx_kick_flags, SCX_KICK_IDLE)
 #define KICK_PREEMPT KERNEL_ENUM(scx_kick_flags, SCX_KICK_PREEMPT)
 #define WAKE_FORK KERNEL_ENUM(scx_wake_flags, SCX_WAKE_FORK)
+#define WAKE_SYNC KERNEL_ENUM(scx_wake_flags, SCX_WAKE_SYNC)
 #define TASK_QUEUED KERNEL_ENUM(scx_ent_flags, SCX_TASK_QUEUED)
 
 /* --- kfuncs ----------------------------------------------------------------- */
@@ -243,6 +257,8 @@ struct cgroup *scx_bpf_task_cgroup(struct task_struct *p) __ksym __weak;
 struct cgroup *bpf_cgroup_ancestor(struct cgroup *cgrp, int level) __ksym;
 void bpf_cgroup_release(struct cgroup *cgrp) __ksym;
 struct task_struct *bpf_task_from_pid(s32 pid) __ksym;
+/* Since 6.14: by the number that the task's own PID namespace gives. */
+struct task_struct *bpf_task_from_vpid(s32 vpid) __ksym __weak;
 void bpf_task_release(struct task_struct *p) __ksym;
 bool bpf_cpumask_test_cpu(u32 cpu, const struct cpumask *mask) __ksym;
 

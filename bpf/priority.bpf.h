@@ -55,19 +55,19 @@ static __always_inline bool priority_tier_over(struct cpu_ctx *cpuc, u64 now_ns)
 /* Has this class, or the whole tier? */
 static bool priority_over(const struct task_ctx *taskc, struct cpu_ctx *cpuc, u32 cpu, u64 now_ns)
 {
-	struct rota_class_stats *stats = stats_class_on(taskc->class, cpu);
+	struct rota_class_stats *stats = stats_class_on(taskc->level, cpu);
 
 	if (priority_tier_over(cpuc, now_ns))
 		return true;
 	return stats && priority_used(&stats->window_start_ns, &stats->window_used_ns, now_ns) >=
-				task_class(taskc)->cap_ns;
+				task_class_at(taskc->level)->cap_ns;
 }
 
 /* Counts CPU time against the windows of this CPU. */
 static void priority_charge(const struct task_ctx *taskc, struct cpu_ctx *cpuc, u32 cpu,
 			    u64 delta_ns)
 {
-	struct rota_class_stats *stats = stats_class_on(taskc->class, cpu);
+	struct rota_class_stats *stats = stats_class_on(taskc->level, cpu);
 
 	cpuc->window_used_ns += delta_ns;
 	if (stats)
@@ -88,7 +88,7 @@ static __always_inline bool priority_outranks(const struct cpu_ctx *cpuc)
 {
 	u32 tier = READ_ONCE(cpuc->curr_tier);
 
-	return tier == ROTA_FAIR || tier == ROTA_BACKGROUND;
+	return tier == ROTA_FAIR || tier == ROTA_BACKGROUND || READ_ONCE(cpuc->curr_demoted);
 }
 
 /* May a priority task take this CPU at once? Not from a higher scheduling class. */
@@ -169,7 +169,7 @@ static void priority_enqueue(struct task_struct *p, struct task_ctx *taskc, stru
 	if (priority_over(taskc, cpuc, cpu, now_ns)) {
 		cpuc->queued_capped = 1;
 		cpu_counters(cpu)->cap_hits++;
-		stats = stats_class(taskc->class);
+		stats = stats_class(taskc->level);
 		if (stats)
 			stats->cap_hits++;
 		kernel_insert_vtime(p, QUEUE_CAPPED(cpu), taskc->slice_ns, taskc->deadline_vt,

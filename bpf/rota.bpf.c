@@ -21,6 +21,8 @@
  *   - Three tiers. A higher tier runs first; caps and the starvation bound
  *     keep that from hurting.
  *   - Below priority, EEVDF: weights give shares, lag survives sleep.
+ *   - What a priority task waits for runs at its level, and what that waits
+ *     for, until the wait ends (inherit, wait).
  *   - State per CPU and per cache domain only. A switch takes no lock of ours,
  *     no shared atomic, no allocation.
  *   - Which rule matches a task is decided in user space, once per exec or
@@ -52,6 +54,8 @@
 #include "priority.bpf.h"
 #include "limit.bpf.h"
 #include "place.bpf.h"
+#include "inherit.bpf.h"
+#include "wait.bpf.h"
 #include "rescue.bpf.h"
 #include "event.bpf.h"
 #include "class.bpf.h"
@@ -70,6 +74,10 @@ s32 ROTA_OP(select_cpu, struct task_struct *p, s32 prev_cpu, u64 wake_flags)
 
 	if (!taskc)
 		return prev_cpu;
+	if (taskc->waits)
+		inherit_end(taskc);
+	if (knobs.inherit && wake_flags & WAKE_SYNC)
+		inherit_note_wake(p, taskc);
 	if (task_stale(p, taskc) && taskc->joined < 0)
 		task_refresh(p, taskc);
 	if (limit_groups && limit_over(p, taskc, kernel_now()))
@@ -98,6 +106,18 @@ static void update(struct task_struct *p, struct task_ctx *taskc, u32 cpu)
 	task_refresh(p, taskc);
 }
 
+/* Puts a task of the fair or background tier among its like. */
+static void compete(struct task_struct *p, struct task_ctx *taskc, struct cpu_ctx *cpuc, u32 cpu,
+		    u64 enq_flags, u64 now_ns)
+{
+	queue_enqueue(p, taskc, cpuc, cpu, enq_flags, now_ns);
+	/* Boosted on the way into the queue: whoever did it saw no task that waits. */
+	if (taskc->generation != generation && task_boosted(taskc))
+		inherit_call(p->pid, cpu);
+	if (!(enq_flags & ENQ_WAKEUP))
+		place_kick_idle(p);
+}
+
 SEC("struct_ops/rota_enqueue")
 void ROTA_OP(enqueue, struct task_struct *p, u64 enq_flags)
 {
@@ -110,6 +130,8 @@ void ROTA_OP(enqueue, struct task_struct *p, u64 enq_flags)
 		return;
 	if (!taskc->ready_at_ns)
 		taskc->ready_at_ns = now_ns;
+	if (taskc->waits && enq_flags & ENQ_WAKEUP)
+		inherit_end(taskc);
 	update(p, taskc, cpu);
 	until_ns = limit_over(p, taskc, now_ns);
 	if (until_ns) {
@@ -123,9 +145,7 @@ void ROTA_OP(enqueue, struct task_struct *p, u64 enq_flags)
 		priority_enqueue(p, taskc, cpuc, cpu, enq_flags, now_ns);
 		return;
 	}
-	queue_enqueue(p, taskc, cpuc, cpu, enq_flags, now_ns);
-	if (!(enq_flags & ENQ_WAKEUP))
-		place_kick_idle(p);
+	compete(p, taskc, cpuc, cpu, enq_flags, now_ns);
 }
 
 /* Charges what runs, wherever its time counts. */
@@ -141,6 +161,8 @@ static void charge(struct task_struct *p, struct task_ctx *taskc, struct cpu_ctx
 		stats->runtime_ns += delta_ns;
 	if (taskc->tier == ROTA_PRIORITY)
 		priority_charge(taskc, cpuc, cpu, delta_ns);
+	if (taskc->fair_weight)
+		inherit_charge(taskc, cpu, delta_ns);
 }
 
 /* Notes for others what runs here from now on. */
@@ -157,6 +179,7 @@ static void note_running(struct task_struct *p, struct task_ctx *taskc, struct c
 	cpuc->curr_deadline_vt = taskc->deadline_vt;
 	cpuc->curr_slice_ns = taskc->slice_ns;
 	cpuc->curr_tier = taskc->tier;
+	cpuc->curr_demoted = 0;
 	if (timer_wanted(cpuc) && cpu_waiting(cpu_queue(cpuc, taskc->tier)))
 		timer_start(cpuc, p->thread_info.cpu, now_ns);
 }
@@ -217,6 +240,8 @@ void ROTA_OP(dispatch, s32 cpu, struct task_struct *prev)
 	if (limit_due(cpuc, now_ns))
 		limit_release(cpu, now_ns);
 	if (limit_groups && limit_adopt(cpu, now_ns))
+		return;
+	if (cpuc->called != cpuc->answered && inherit_answer(cpu))
 		return;
 	if (rescue(cpuc, cpu, now_ns) || priority_dispatch(cpuc, cpu, prev, prevc, now_ns))
 		return;
@@ -351,10 +376,14 @@ void ROTA_OP(stopping, struct task_struct *p, bool runnable)
 	/* A CPU that goes offline does not ask, and keeps nobody by itself: it must look again. */
 	if (runnable && !p->scx.slice && !cpuc->asked && !scx_bpf_dsq_nr_queued(DSQ_LOCAL))
 		scx_bpf_kick_cpu(cpu, 0);
-	if (runnable)
+	if (runnable) {
 		taskc->ready_at_ns = kernel_now_locked();
-	else if (taskc->joined >= 0)
+		return;
+	}
+	if (taskc->joined >= 0)
 		queue_leave(taskc, cpu, true);
+	if (taskc->woke || taskc->noted)
+		inherit_sleep(taskc, cpu);
 }
 
 /* Gives up the rest of the request: the next deadline is one request later. */
@@ -433,8 +462,12 @@ void ROTA_OP(disable, struct task_struct *p)
 {
 	struct task_ctx *taskc = task_find(p);
 
-	if (taskc && taskc->joined >= 0)
+	if (!taskc)
+		return;
+	if (taskc->joined >= 0)
 		queue_leave(taskc, p->thread_info.cpu, true);
+	if (taskc->waits)
+		inherit_end(taskc);
 }
 
 SEC("struct_ops/rota_dump_cpu")

@@ -29,6 +29,14 @@ enum rota_fair {
 	ROTA_BRIEF_REQUESTS = 8,    /* who wakes asks for what it lately used, not for a slice */
 };
 
+/* Why a task waits for another. */
+enum rota_reason {
+	ROTA_FUTEX = 0, /* for the owner of a lock in user space */
+	ROTA_LOCK = 1,	/* for the owner of a lock in the kernel */
+	ROTA_WAKE = 2,	/* for the task that it woke before it went to sleep */
+	ROTA_REASONS = 3,
+};
+
 /* What the daemon knows about; set by the loader before attaching. */
 struct rota_topology {
 	__u32 nr_cpus; /* possible CPUs, at most ROTA_MAX_CPUS */
@@ -43,6 +51,8 @@ struct rota_knobs {
 	__u32 watch;	     /* 1: send events about tasks; 0: nobody wants them */
 	__u32 tiers;	     /* bit 1 << tier: some class is in that tier */
 	__u32 fair;	     /* enum rota_fair, or-ed: the switches of the fair tier */
+	__u32 inherit;	     /* enum rota_reason, 1 << each: what boosts, 0: nothing does */
+	__u32 pad;
 };
 
 /* One class. Set by the daemon. */
@@ -51,6 +61,8 @@ struct rota_class {
 	__u64 cap_ns;	/* CPU time per window and CPU while others wait; priority only */
 	__u32 weight;	/* 1..10000 inside the tier, 100: as nice 0 */
 	__u32 tier;	/* enum rota_tier */
+	__u32 inherit;	/* 1: what its tasks wait for runs at their level; priority only */
+	__u32 pad;
 };
 
 /* Counters of one class on one CPU; they only grow. */
@@ -71,13 +83,19 @@ struct rota_class_stats {
 
 /* Counters of one CPU; they only grow. */
 struct rota_cpu_stats {
-	__u64 dispatches[3]; /* by tier */
-	__u64 direct;	     /* wake-ups placed on this CPU because it was idle */
-	__u64 preemptions;   /* wake-ups that preempted what ran here */
-	__u64 steals;	     /* tasks pulled from another CPU's queue */
-	__u64 rescues;	     /* tasks moved forward by the starvation bound */
-	__u64 cap_hits;	     /* times that the priority tier had to wait here */
-	__u64 limited;	     /* times that a task had to wait for its cgroup's cpu.max */
+	__u64 dispatches[3];	    /* by tier */
+	__u64 direct;		    /* wake-ups placed on this CPU because it was idle */
+	__u64 preemptions;	    /* wake-ups that preempted what ran here */
+	__u64 steals;		    /* tasks pulled from another CPU's queue */
+	__u64 rescues;		    /* tasks moved forward by the starvation bound */
+	__u64 cap_hits;		    /* times that the priority tier had to wait here */
+	__u64 limited;		    /* times that a task had to wait for its cgroup's cpu.max */
+	__u64 boosts[ROTA_REASONS]; /* begun here, by reason */
+	__u64 chained;		    /* of these, passed on by a task that was boosted itself */
+	__u64 fetched;		    /* boosted tasks that were taken out of a queue for this CPU */
+	__u64 ended;		    /* boosts that ended with the wait */
+	__u64 spent;		    /* boosts that ended because they used up their time */
+	__u64 boosted_ns;	    /* CPU time of boosted tasks */
 };
 
 /* Why a task may belong to another class now. */

@@ -38,6 +38,18 @@ struct task_ctx {
 	u32 ghost_epoch;
 	u32 user; /* whose rights it has */
 	u32 tid;
+	/* Inheritance, see inherit.bpf.h. */
+	u64 waits;	 /* for whom it waits; atomic exchange, partner: inherit_follow() */
+	u64 serves;	 /* its sleeps << 32 | those it serves; atomic, partner: inherit_count() */
+	u64 woke;	 /* whom it woke last since it woke itself */
+	u64 boosted_ns;	 /* CPU time since it was boosted */
+	u64 fair_vt;	 /* its lag below priority while it is boosted */
+	u32 fair_weight; /* and its weight then, 0: it is not */
+	s32 held;	 /* those who wait for a lock that it has; atomic add */
+	u16 lent;	 /* the class of the latest who gave it a boost */
+	u16 level;	 /* the class at whose level it runs: its own, or lent */
+	u8 spent;	 /* it has used up the time of a boost */
+	u8 noted;	 /* somebody will wait for it if it does not sleep first */
 	u64 limited_ns;	 /* since when it waits for its group's cpu.max, 0: it ran since */
 	u32 own_weight;	 /* without its group's scale */
 	u32 group_epoch; /* of the scale in its weight */
@@ -86,9 +98,21 @@ static __always_inline struct task_ctx *task_find(struct task_struct *p)
 	return taskc;
 }
 
+static __always_inline struct rota_class *task_class_at(u32 class)
+{
+	return &classes[class & (ROTA_MAX_CLASSES - 1)];
+}
+
 static __always_inline struct rota_class *task_class(const struct task_ctx *taskc)
 {
-	return &classes[taskc->class & (ROTA_MAX_CLASSES - 1)];
+	return task_class_at(taskc->class);
+}
+
+/* Does somebody of a higher tier wait for it, and may it still run at that level? */
+static __always_inline bool task_boosted(const struct task_ctx *taskc)
+{
+	return (READ_ONCE(taskc->held) > 0 || (u32)READ_ONCE(taskc->serves)) && !taskc->spent &&
+	       task_class(taskc)->tier != ROTA_PRIORITY;
 }
 
 static u32 task_own_weight(const struct task_struct *p)
@@ -158,23 +182,52 @@ static void task_reweigh(struct task_ctx *taskc, u32 weight)
 	taskc->weight = weight;
 }
 
-/* Copies the knobs of its class; between tiers, which have clocks of their own, lag is lost. */
-static void task_reconfigure(struct task_struct *p, struct task_ctx *taskc)
+/*
+ * Between tiers, which have clocks of their own, lag is lost; but who is boosted
+ * comes back to what it was owed, and to what was left of its request.
+ */
+static void task_change_tier(struct task_ctx *taskc, u32 tier)
 {
-	struct rota_class *class = task_class(taskc);
-	u32 tier = class->tier < ROTA_NONE ? class->tier : ROTA_FAIR;
+	taskc->ghost_w = 0;
+	if (taskc->level != taskc->class && !taskc->fair_weight) {
+		taskc->fair_vt = taskc->vt;
+		taskc->fair_weight = taskc->weight;
+	} else if (taskc->level == taskc->class && taskc->fair_weight) {
+		taskc->vt = taskc->fair_vt;
+		taskc->weight = taskc->fair_weight;
+		taskc->fair_weight = 0;
+		taskc->tier = tier;
+		return;
+	} else {
+		taskc->rest_vt = 0;
+		taskc->fair_weight = 0;
+	}
+	taskc->vt = 0;
+	taskc->tier = tier;
+}
+
+/* Copies the knobs of its class, or of the one at whose level it runs for now. */
+static void task_rank(const struct task_struct *p, struct task_ctx *taskc)
+{
+	struct rota_class *class;
+	u32 tier;
 
 	taskc->generation = READ_ONCE(generation);
-	taskc->group = group_of_task(p);
+	taskc->level = task_boosted(taskc) ? taskc->lent : taskc->class;
+	class = task_class_at(taskc->level);
+	tier = class->tier < ROTA_NONE ? class->tier : ROTA_FAIR;
 	taskc->own_weight = task_bounded((u64)task_own_weight(p) * class->weight / 100);
 	taskc->custom_ns = task_custom_ns(p);
 	taskc->slice_ns = taskc->custom_ns ?: class->slice_ns ?: knobs.slice_ns;
-	if (tier != taskc->tier) {
-		taskc->vt = 0;
-		taskc->rest_vt = 0;
-		taskc->ghost_w = 0;
-	}
-	taskc->tier = tier;
+	if (tier != taskc->tier)
+		task_change_tier(taskc, tier);
+}
+
+/* The same for one whose cgroup may have changed as well. */
+static void task_reconfigure(struct task_struct *p, struct task_ctx *taskc)
+{
+	taskc->group = group_of_task(p);
+	task_rank(p, taskc);
 }
 
 /* Brings a task that competes in no queue up to date. */

@@ -145,12 +145,26 @@ func writeDetails(w io.Writer, s api.Status) error {
 	if err := writeColumns(w, 0, rows); err != nil {
 		return err
 	}
+	fmt.Fprintln(w)
+	if err := writeColumns(w, 0, boostRows(s.Boosts)); err != nil {
+		return err
+	}
 	rows = [][]string{{"kernel event", "count"}}
 	for _, name := range slices.Sorted(maps.Keys(s.KernelEvents)) {
 		rows = append(rows, []string{safe(name), strconv.FormatInt(s.KernelEvents[name], 10)})
 	}
 	fmt.Fprintln(w)
 	return writeColumns(w, 1, rows)
+}
+
+func boostRows(b api.Boosts) [][]string {
+	return [][]string{
+		{"boosts: futex", "locks", "wakeups", "chained", "fetched", "ended", "spent", "cpu time"},
+		{
+			number(b.Futex), number(b.Locks), number(b.Wakeups), number(b.Chained), number(b.Fetched),
+			number(b.Ended), number(b.Spent), micros(float64(b.RuntimeMicros)),
+		},
+	}
 }
 
 // micros shows microseconds in the unit that a person would choose.

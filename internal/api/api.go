@@ -44,6 +44,7 @@ type Status struct {
 	Config          Config           `json:"config"`
 	Classes         []Class          `json:"classes"`
 	CPUs            []CPU            `json:"cpus"`
+	Boosts          Boosts           `json:"boosts"`
 	KernelEvents    map[string]int64 `json:"kernelEvents"`
 }
 
@@ -83,6 +84,18 @@ type Class struct {
 	WaitP99Micros float64  `json:"waitP99Micros"`
 	WaitMaxMicros float64  `json:"waitMaxMicros"`
 	WaitHistogram []uint64 `json:"waitHistogram"` // bucket i: waits in [2^(i-1), 2^i) us; bucket 0: below 1 us
+}
+
+// Boosts counts tasks that ran at another's level because that one waited for them.
+type Boosts struct {
+	Futex         uint64 `json:"futex"`         // begun: for the owner of a lock in user space
+	Locks         uint64 `json:"locks"`         // for the owner of a lock in the kernel
+	Wakeups       uint64 `json:"wakeups"`       // for the task that a priority task woke before it went to sleep
+	Chained       uint64 `json:"chained"`       // of these, passed on by a task that was boosted itself
+	Fetched       uint64 `json:"fetched"`       // boosted tasks that were taken out of a queue to run at once
+	Ended         uint64 `json:"ended"`         // ended with the wait
+	Spent         uint64 `json:"spent"`         // ended because they used up the time of a boost
+	RuntimeMicros int64  `json:"runtimeMicros"` // CPU time of boosted tasks
 }
 
 // CPU counts one CPU.

@@ -82,7 +82,17 @@ func Since(earlier, later Status) Status {
 		out.Classes[i] = c
 	}
 	Derive(out.Classes)
+	out.Boosts = later.Boosts.since(earlier.Boosts)
 	return out
+}
+
+func (b Boosts) since(earlier Boosts) Boosts {
+	return Boosts{
+		Futex: b.Futex - earlier.Futex, Locks: b.Locks - earlier.Locks, Wakeups: b.Wakeups - earlier.Wakeups,
+		Chained: b.Chained - earlier.Chained, Fetched: b.Fetched - earlier.Fetched,
+		Ended: b.Ended - earlier.Ended, Spent: b.Spent - earlier.Spent,
+		RuntimeMicros: b.RuntimeMicros - earlier.RuntimeMicros,
+	}
 }
 
 func subtract(a, b []uint64) []uint64 {

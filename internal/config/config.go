@@ -51,6 +51,7 @@ type Config struct {
 	Slice           time.Duration // default request, MinSlice..MaxSlice
 	StarvationBound time.Duration // MinStarvationBound..MaxStarvationBound
 	Fair            Fair
+	Inherit         Inherit
 	Classes         []Class // Classes[0] is DefaultClass; at most MaxClasses
 	Rules           []Rule  // in the file's order; the first match wins
 }
@@ -68,6 +69,16 @@ type Fair struct {
 	// between two sleeps, at least MinSlice, not for a whole slice.
 	BriefRequests bool
 }
+
+// Inherit are the waits that boost whom a priority task waits for.
+type Inherit struct {
+	Futex   bool // for the owner of a lock in user space
+	Locks   bool // for the owner of a lock in the kernel
+	Wakeups bool // for the task that it woke before it went to sleep
+}
+
+// everyWait is the value without a word.
+func everyWait() Inherit { return Inherit{Futex: true, Locks: true, Wakeups: true} }
 
 // A preset is a value for all switches and the slice, under one name.
 type preset struct {
@@ -97,7 +108,9 @@ type Class struct {
 	Weight uint32        // MinWeight..MaxWeight
 	Slice  time.Duration // 0: the scheduler's slice
 	Cap    uint32        // per mille of one CPU per 100 ms; 0 outside of TierPriority
-	Line   int           // in the file; 0 when built in
+	// Inherit: what its tasks wait for runs at their level; TierPriority only.
+	Inherit bool
+	Line    int // in the file; 0 when built in
 }
 
 // Rule is one entry of "rules". Empty match keys are absent.
@@ -113,6 +126,7 @@ func Default() *Config {
 		Slice:           balanced().slice,
 		StarvationBound: DefaultStarvationBound,
 		Fair:            balanced().fair,
+		Inherit:         everyWait(),
 		Classes:         []Class{{Name: DefaultClass, Tier: TierFair, Weight: DefaultWeight}},
 	}
 }

@@ -26,6 +26,7 @@ scheduler:
   fair: {runToParity: false, preemptShort: true}
   preset: latency
   frequencyFairness: off
+  inherit: {locks: false}
 classes:
   - name: default
     weight: 200
@@ -49,15 +50,16 @@ rules:
 		Slice:           2 * time.Millisecond,
 		StarvationBound: 500 * time.Millisecond,
 		Fair:            Fair{PreemptShort: true, EligibilityCheck: true, BriefRequests: true},
+		Inherit:         Inherit{Futex: true, Wakeups: true},
 		Classes: []Class{
-			{Name: "default", Tier: TierFair, Weight: 200, Line: 9},
-			{Name: "network", Tier: TierPriority, Weight: 100, Slice: time.Millisecond, Cap: 900, Line: 11},
-			{Name: "ui", Tier: TierPriority, Weight: 100, Cap: 950, Line: 12},
-			{Name: "batch-2", Tier: TierBackground, Weight: 1, Line: 15},
+			{Name: "default", Tier: TierFair, Weight: 200, Line: 10},
+			{Name: "network", Tier: TierPriority, Weight: 100, Slice: time.Millisecond, Cap: 900, Inherit: true, Line: 12},
+			{Name: "ui", Tier: TierPriority, Weight: 100, Cap: 950, Line: 13},
+			{Name: "batch-2", Tier: TierBackground, Weight: 1, Line: 16},
 		},
 		Rules: []Rule{
-			{Cgroup: "kubepods.slice/**/upf-*", Class: "network", Line: 19},
-			{Comm: "RenderThread", Exe: "/system/*", User: "1000", Class: "ui", Line: 21},
+			{Cgroup: "kubepods.slice/**/upf-*", Class: "network", Line: 20},
+			{Comm: "RenderThread", Exe: "/system/*", User: "1000", Class: "ui", Line: 22},
 		},
 	}
 	got, err := Parse("rota.yaml", []byte(text), anyPattern)
@@ -87,7 +89,7 @@ func TestParseFaults(t *testing.T) {
 		{"unknown key", "scheduler:\n  slise: 1ms\n", `f:2: scheduler: unknown key "slise": did you mean slice?`},
 		{"unknown section", "rule: []\n", `f:1: unknown key "rule": did you mean rules?`},
 		{"case of a key", "scheduler: {starvationbound: 1s}", `f:1: scheduler: unknown key "starvationbound": did you mean starvationBound?`},
-		{"far from any key", "scheduler: {zzzz: 1}", `f:1: scheduler: unknown key "zzzz": known are preset, slice, starvationBound, fair, frequencyFairness`},
+		{"far from any key", "scheduler: {zzzz: 1}", `f:1: scheduler: unknown key "zzzz": known are preset, slice, starvationBound, fair, inherit, frequencyFairness`},
 		{"no unit", "scheduler: {slice: 2800}", `f:1: scheduler: slice "2800" is not a duration: write a number with its unit us, ms or s, as 100us`},
 		{"wrong unit", "scheduler: {slice: 1min}", `f:1: scheduler: slice "1min" is not a duration: write a number with its unit us, ms or s, as 100us`},
 		{"sign", "scheduler: {slice: -1ms}", `f:1: scheduler: slice "-1ms" is not a duration: write a number with its unit us, ms or s, as 100us`},
@@ -96,7 +98,7 @@ func TestParseFaults(t *testing.T) {
 		{"bound too long", "scheduler: {starvationBound: 11s}", `f:1: scheduler: starvationBound "11s" is out of range: must be 50ms..10s`},
 		{"no value", "scheduler: {slice: }", `f:1: scheduler: slice: has no value: give it a value or remove it`},
 		{"keys for a value", "scheduler: {slice: {a: 1}}", `f:1: scheduler: slice: must be a value, not keys: write one value`},
-		{"a value for keys", "scheduler: 5", `f:1: scheduler: must have keys, not "5": write keys: preset, slice, starvationBound, fair, frequencyFairness`},
+		{"a value for keys", "scheduler: 5", `f:1: scheduler: must have keys, not "5": write keys: preset, slice, starvationBound, fair, inherit, frequencyFairness`},
 		{"keys for a list", "classes: {name: a}", `f:1: classes: must be a list, not keys: begin each entry with -`},
 		{"a list for the file", "- a\n", `f:1: must have keys, not a list: write keys: scheduler, classes, rules`},
 		{"key twice", "scheduler:\n  slice: 1ms\n  slice: 2ms\n", `f:3: scheduler: key "slice" is already given in line 2: keep one`},
@@ -107,7 +109,9 @@ func TestParseFaults(t *testing.T) {
 		{"fair key", "scheduler: {fair: {runtoparity: true}}", `f:1: scheduler: fair: unknown key "runtoparity": did you mean runToParity?`},
 		{"preset", "scheduler: {preset: latncy}", `f:1: scheduler: preset "latncy" is unknown: did you mean latency?`},
 		{"later value", "scheduler: {frequencyFairness: on}", `f:1: scheduler: frequencyFairness "on" is not yet supported: write off or remove it`},
-		{"later inherit", "classes: [{name: a, tier: priority, inherit: true}]", `f:1: class "a": inherit "true" is not yet supported: write false or remove it`},
+		{"inherit below priority", "classes: [{name: a, inherit: true}]", `f:1: class "a": tier fair has nothing to inherit: remove it, or set tier: priority`},
+		{"inherit is no number", "classes: [{name: a, tier: priority, inherit: 1}]", `f:1: class "a": inherit "1" is not a switch: write true or false`},
+		{"inherit from what", "scheduler: {inherit: {futexes: true}}", `f:1: scheduler: inherit: unknown key "futexes": did you mean futex?`},
 		{"later cpus", "classes: [{name: a, cpus: {dedicated: 1}}]", `f:1: class "a": cpus is not yet supported: remove it`},
 		{"later memoryBound", "classes: [{name: a, memoryBound: 0.4}]", `f:1: class "a": memoryBound is not yet supported: remove it`},
 		{"later match", "rules: [{match: {unit: ssh}, class: default}]", `f:1: rule 1: unit is not yet supported: remove it`},

@@ -35,6 +35,7 @@ func (r *reader) scheduler(n *yaml.Node, c *Config) {
 		{"slice", value(r, object, "slice", parseSlice, &c.Slice)},
 		{"starvationBound", value(r, object, "starvationBound", parseBound, &c.StarvationBound)},
 		{"fair", func(n *yaml.Node) { r.fair(n, &c.Fair) }},
+		{"inherit", func(n *yaml.Node) { r.inherit(n, &c.Inherit) }},
 		{"frequencyFairness", r.only(object, "frequencyFairness", "off")},
 	})
 }
@@ -54,6 +55,15 @@ func (r *reader) fair(n *yaml.Node, fair *Fair) {
 		{"preemptShort", value(r, object, "preemptShort", parseSwitch, &fair.PreemptShort)},
 		{"eligibilityCheck", value(r, object, "eligibilityCheck", parseSwitch, &fair.EligibilityCheck)},
 		{"briefRequests", value(r, object, "briefRequests", parseSwitch, &fair.BriefRequests)},
+	})
+}
+
+func (r *reader) inherit(n *yaml.Node, inherit *Inherit) {
+	const object = "scheduler: inherit"
+	r.mapping(n, object, []field{
+		{"futex", value(r, object, "futex", parseSwitch, &inherit.Futex)},
+		{"locks", value(r, object, "locks", parseSwitch, &inherit.Locks)},
+		{"wakeups", value(r, object, "wakeups", parseSwitch, &inherit.Wakeups)},
 	})
 }
 
@@ -127,7 +137,7 @@ func (r *reader) class(n *yaml.Node) Class {
 		{"weight", value(r, object, "weight", parseWeight, &class.Weight)},
 		{"slice", value(r, object, "slice", parseSlice, &class.Slice)},
 		{"cap", value(r, object, "cap", parsePercent, &class.Cap)},
-		{"inherit", r.only(object, "inherit", "false")},
+		{"inherit", value(r, object, "inherit", parseSwitch, &class.Inherit)},
 		{"cpus", nil},
 		{"memoryBound", nil},
 	})
@@ -135,6 +145,7 @@ func (r *reader) class(n *yaml.Node) Class {
 		r.fault(n.Line, "add name", "class: has no name")
 	}
 	r.capOfTier(n, object, &class)
+	r.inheritOfTier(n, object, &class)
 	return class
 }
 
@@ -148,6 +159,19 @@ func (r *reader) capOfTier(n *yaml.Node, object string, class *Class) {
 	case class.Tier != TierPriority && given != nil:
 		r.fault(given.Line, "remove it, or set tier: priority", "%s: tier %s has no cap", object, class.Tier)
 		class.Cap = 0
+	}
+}
+
+// inheritOfTier lets priority classes give their level to whom they wait for,
+// unless they say otherwise; others have none to give.
+func (r *reader) inheritOfTier(n *yaml.Node, object string, class *Class) {
+	given := child(n, "inherit")
+	switch {
+	case class.Tier == TierPriority && given == nil:
+		class.Inherit = true
+	case class.Tier != TierPriority && class.Inherit:
+		r.fault(given.Line, "remove it, or set tier: priority", "%s: tier %s has nothing to inherit", object, class.Tier)
+		class.Inherit = false
 	}
 }
 

@@ -134,6 +134,7 @@ func (p *plan) params() sched.Params {
 		Slice:           p.config.Slice,
 		StarvationBound: p.config.StarvationBound,
 		Fair:            sched.FairSwitches(p.config.Fair),
+		Inherit:         sched.InheritSwitches(p.config.Inherit),
 		Watch:           len(p.config.Rules) > 0,
 	}
 	for _, s := range p.slots {
@@ -150,7 +151,7 @@ func kernelClass(c config.Class) sched.Class {
 		config.TierFair:       sched.Fair,
 		config.TierBackground: sched.Background,
 	}
-	return sched.Class{Name: c.Name, Tier: tiers[c.Tier], Weight: c.Weight, Slice: c.Slice, Cap: c.Cap}
+	return sched.Class{Name: c.Name, Tier: tiers[c.Tier], Weight: c.Weight, Slice: c.Slice, Cap: c.Cap, Inherit: c.Inherit}
 }
 
 // slice is the slice of a class, the scheduler's where it has none.

@@ -46,7 +46,15 @@ func (d *Daemon) Status() api.Status {
 	for _, c := range stats.CPUs {
 		out.CPUs = append(out.CPUs, api.CPU(c))
 	}
+	out.Boosts = boosts(stats.Boosts)
 	return out
+}
+
+func boosts(b sched.BoostStats) api.Boosts {
+	return api.Boosts{
+		Futex: b.Futex, Locks: b.Locks, Wakeups: b.Wakeups, Chained: b.Chained, Fetched: b.Fetched,
+		Ended: b.Ended, Spent: b.Spent, RuntimeMicros: b.Runtime.Microseconds(),
+	}
 }
 
 func (d *Daemon) configStatus() api.Config {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"time"
 
 	"github.com/cilium/ebpf"
@@ -58,7 +59,23 @@ func (p Params) knobs() rotaKnobs {
 			knobs.Fair |= flag
 		}
 	}
+	knobs.Inherit = p.reasons()
 	return knobs
+}
+
+// reasons are the bits of what boosts; none where no class gives a boost.
+func (p Params) reasons() (bits uint32) {
+	if !slices.ContainsFunc(p.Classes, func(c Class) bool { return c.Tier == Priority && c.Inherit }) {
+		return 0
+	}
+	for reason, on := range map[uint32]bool{
+		reasonFutex: p.Inherit.Futex, reasonLock: p.Inherit.Locks, reasonWake: p.Inherit.Wakeups,
+	} {
+		if on {
+			bits |= 1 << reason
+		}
+	}
+	return bits
 }
 
 func (p Params) classes() []rotaClass {
@@ -69,6 +86,9 @@ func (p Params) classes() []rotaClass {
 			CapNs:   capNs(class.Cap),
 			Weight:  class.Weight,
 			Tier:    uint32(class.Tier),
+		}
+		if class.Inherit {
+			table[i].Inherit = 1
 		}
 	}
 	return table
@@ -109,6 +129,7 @@ func (s *Scheduler) Configure(p Params) error {
 	}
 	p.Record = s.params.Record
 	s.params = p
+	s.attachWaits(p)
 	if _, err := s.coll.Programs["rota_reconfigured"].Run(&ebpf.RunOptions{}); err != nil {
 		return fmt.Errorf("configure scheduler: %w", err)
 	}

@@ -32,6 +32,7 @@ type Scheduler struct {
 	topology topology
 	params   Params
 	asked    closing
+	hooked   map[string]bool // optional programs that are attached
 }
 
 // Load loads the scheduler with p and attaches it. When it returns, every
@@ -61,6 +62,7 @@ func Load(ctx context.Context, p Params, log *slog.Logger) (*Scheduler, error) {
 	s := &Scheduler{
 		log: log, topology: topo, params: p,
 		events: make(chan Event, 256), exit: make(chan ExitInfo, 1), done: make(chan struct{}),
+		hooked: map[string]bool{},
 	}
 	if err := s.load(cache, kernel); err != nil {
 		s.release()
@@ -91,7 +93,7 @@ func (s *Scheduler) load(cache *btf.Cache, kernel *btf.Spec) error {
 	if err := setOpsFlags(spec, kernel); err != nil {
 		return err
 	}
-	if err := dropUnknownHook(spec, kernel, s.log); err != nil {
+	if err := dropUnknownHooks(spec, kernel, s.log); err != nil {
 		return err
 	}
 	if !keepsLimits(kernel) {
@@ -200,59 +202,21 @@ func (s *Scheduler) attach() error {
 		return fmt.Errorf("open events: %w", err)
 	}
 	s.reader = reader
-	var hooks []link.Link
 	for _, name := range []string{"rota_on_exec", "rota_on_rename"} {
 		hook, err := link.AttachTracing(link.TracingOptions{Program: s.coll.Programs[name]})
 		if err != nil {
 			return fmt.Errorf("attach %s: %w", name, err)
 		}
-		hooks = append(hooks, hook)
-		s.links = hooks
+		s.links = append(s.links, hook)
 	}
-	if hook := s.attachOptional(userHook); hook != nil {
-		hooks = append(hooks, hook)
-		s.links = hooks
-	}
+	s.attachOptional(userHook)
+	s.attachWaits(s.params)
 	ops, err := link.AttachStructOps(link.StructOpsOptions{Map: s.coll.Maps["rota_ops"]})
 	if err != nil {
 		return fmt.Errorf("attach scheduler: %w", attachHint(err))
 	}
-	s.links = append([]link.Link{ops}, hooks...)
+	s.links = append([]link.Link{ops}, s.links...)
 	return nil
-}
-
-// userHook sees who changes his user. It sits on a function of the kernel, where
-// there is no tracepoint, and not every kernel lets it.
-const userHook = "rota_on_credentials"
-
-const noUserHook = "rules on user: a change of user without a new program is not seen"
-
-// dropUnknownHook leaves the hook out where the kernel has no such function.
-func dropUnknownHook(spec *ebpf.CollectionSpec, kernel *btf.Spec, log *slog.Logger) error {
-	prog, ok := spec.Programs[userHook]
-	if !ok {
-		return fmt.Errorf("scheduler object: no program %q; build it again with: make build", userHook)
-	}
-	fn, err := kernelFunc(kernel, prog.AttachTo)
-	if err == nil && fn == nil {
-		log.Warn(noUserHook, "missing", prog.AttachTo)
-		delete(spec.Programs, userHook)
-	}
-	return err
-}
-
-// attachOptional attaches a hook that rota can do without; nil if it can't be.
-func (s *Scheduler) attachOptional(name string) link.Link {
-	prog, ok := s.coll.Programs[name]
-	if !ok {
-		return nil
-	}
-	hook, err := link.AttachTracing(link.TracingOptions{Program: prog})
-	if err != nil {
-		s.log.Warn(noUserHook, "error", err)
-		return nil
-	}
-	return hook
 }
 
 // unlink detaches the scheduler and its hooks. While the kernel takes its tasks

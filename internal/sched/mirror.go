@@ -22,6 +22,14 @@ const (
 	fairBriefRequests    = 8
 )
 
+// Why a task waits for another: the index of a counter, and the bit of a switch.
+const (
+	reasonFutex = iota
+	reasonLock
+	reasonWake
+	reasons
+)
+
 type rotaTopology struct {
 	NrCpus uint32
 	NrLlcs uint32
@@ -34,6 +42,8 @@ type rotaKnobs struct {
 	Watch        uint32
 	Tiers        uint32
 	Fair         uint32
+	Inherit      uint32
+	Pad          uint32
 }
 
 type rotaClass struct {
@@ -41,6 +51,8 @@ type rotaClass struct {
 	CapNs   uint64
 	Weight  uint32
 	Tier    uint32
+	Inherit uint32
+	Pad     uint32
 }
 
 type rotaClassStats struct {
@@ -65,6 +77,12 @@ type rotaCpuStats struct {
 	Rescues     uint64
 	CapHits     uint64
 	Limited     uint64
+	Boosts      [reasons]uint64
+	Chained     uint64
+	Fetched     uint64
+	Ended       uint64
+	Spent       uint64
+	BoostedNs   uint64
 }
 
 type rotaEvent struct {

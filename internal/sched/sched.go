@@ -44,6 +44,8 @@ type Class struct {
 	Weight uint32        // 1..10000 inside its tier; 100 is nice 0
 	Slice  time.Duration // 100us..100ms; 0 means Params.Slice
 	Cap    uint32        // per mille of one CPU per 100 ms while others wait; tier priority only
+	// Inherit: what its tasks wait for runs at their level; tier priority only.
+	Inherit bool
 }
 
 // Params are the knobs of the scheduler. All of them can be changed while it
@@ -52,6 +54,7 @@ type Params struct {
 	Slice           time.Duration // default request, 100us..100ms
 	StarvationBound time.Duration // 50ms..10s
 	Fair            FairSwitches
+	Inherit         InheritSwitches
 	Classes         []Class // at least one; at most MaxClasses
 	// Watch asks for events about tasks. Without rules that look at tasks
 	// there is nothing to classify, and fork storms cost nothing.
@@ -67,6 +70,13 @@ type FairSwitches struct {
 	PreemptShort     bool // but not against a shorter slice
 	EligibilityCheck bool // who has become ineligible gives way at once
 	BriefRequests    bool // who wakes asks for what it lately used
+}
+
+// InheritSwitches are the waits that boost whom a priority task waits for.
+type InheritSwitches struct {
+	Futex   bool // for the owner of a lock in user space
+	Locks   bool // for the owner of a lock in the kernel
+	Wakeups bool // for the task that it woke before it went to sleep
 }
 
 // TaskID names one live task: a PID together with its start time, so that a
@@ -135,11 +145,22 @@ type CPUStats struct {
 	Limited                    uint64 // times that a task had to wait for its cgroup's cpu.max
 }
 
+// BoostStats counts boosts since the scheduler was attached, of all CPUs.
+type BoostStats struct {
+	Futex, Locks, Wakeups uint64        // begun, by what was waited for
+	Chained               uint64        // of these, passed on by a task that was boosted itself
+	Fetched               uint64        // boosted tasks that were taken out of a queue to run at once
+	Ended                 uint64        // that ended with the wait
+	Spent                 uint64        // that used up the time of a boost
+	Runtime               time.Duration // CPU time of boosted tasks
+}
+
 // Stats is one consistent-enough reading of all counters.
 type Stats struct {
 	Since   time.Time
 	Classes []ClassStats // as Params.Classes
 	CPUs    []CPUStats
+	Boosts  BoostStats
 	Kernel  map[string]int64 // the kernel's own sched_ext event counters; empty where it has none
 	State   string           // /sys/kernel/sched_ext/state
 }

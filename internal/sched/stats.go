@@ -33,9 +33,21 @@ func (s *Scheduler) Stats() (Stats, error) {
 			Direct:     c.Direct, Preemptions: c.Preemptions, Steals: c.Steals,
 			Rescues: c.Rescues, CapHits: c.CapHits, Limited: c.Limited,
 		})
+		stats.Boosts.add(c)
 	}
 	stats.Kernel = kernelEvents()
 	return stats, nil
+}
+
+func (b *BoostStats) add(c rotaCpuStats) {
+	b.Futex += c.Boosts[reasonFutex]
+	b.Locks += c.Boosts[reasonLock]
+	b.Wakeups += c.Boosts[reasonWake]
+	b.Chained += c.Chained
+	b.Fetched += c.Fetched
+	b.Ended += c.Ended
+	b.Spent += c.Spent
+	b.Runtime += time.Duration(c.BoostedNs)
 }
 
 // classStats adds up what the CPUs counted for one class.

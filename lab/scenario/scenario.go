@@ -59,7 +59,7 @@ const (
 
 // All returns every scenario, in the order in which they are listed.
 func All() []Scenario {
-	return []Scenario{wake(), latency(), ping(), throughput(), cost(), shares(), crowds(), cgroups(), turns(), conformance(), abuse(), faults()}
+	return []Scenario{wake(), latency(), ping(), throughput(), cost(), shares(), crowds(), cgroups(), turns(), conformance(), inversion(), abuse(), faults()}
 }
 
 // Find returns the scenario with this name.

@@ -1,0 +1,365 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * inherit: what a priority task waits for runs at its level.
+ *
+ * Problem: a priority task is only as quick as the slowest thing that it waits
+ * for, and the owner of a lock or a server may wait behind everybody else.
+ *
+ * How: who waits names one other task (an edge, task_ctx.waits): whoever knows
+ * of the wait calls inherit_begin(), the wake-up ends it. The edges of all tasks
+ * are kept, so that a chain is known when a priority task comes to its end; it
+ * is active where somebody above gives a boost, and the one below then counts
+ * it. Who is boosted has the tier, weight, slice and cap of its giver's class.
+ * A boosted task that sleeps or runs takes its level over where it next enters a
+ * queue. One that waits in a queue is called by a CPU that runs something less
+ * important (cpu_ctx.calls), and moved there.
+ * An edge by a wake-up also ends when the one below sleeps: it has served, or
+ * waits for something that nobody knows.
+ *
+ * Limits: one edge for each task, chains of INHERIT_CHAIN. With several givers
+ * the class of the heaviest holds until none is left. After INHERIT_SPENT_NS of
+ * CPU time a boost is over, though the wait goes on. Who waits for its cgroup's
+ * cpu.max is not moved. A start time is kept to 2^20 ms: a tid that is reused in
+ * the same ms of one of these would be taken for the old one.
+ */
+
+#define INHERIT_CHAIN 8
+#define INHERIT_SPENT_NS 1000000000ULL
+
+/* An edge: tid, flags, reason, start and, of a wake-up, the sleeps of the one below. */
+#define INHERIT_TID(edge) ((s32)((edge) & ((1 << 22) - 1)))
+#define INHERIT_ACTIVE (1ULL << 22)
+#define INHERIT_SERVES (1ULL << 23)
+#define INHERIT_REASON(edge) ((edge) >> 24 & 7)
+#define INHERIT_START(edge) ((edge) >> 27 & ((1 << 20) - 1))
+#define INHERIT_SLEEPS(edge) ((edge) >> 47)
+#define INHERIT_SLEEPS_MASK ((1 << 17) - 1)
+
+static __always_inline bool inherit_by(u32 reason)
+{
+	return knobs.inherit & 1 << reason;
+}
+
+/* An edge to this task, not active yet. */
+static __always_inline u64 inherit_edge(const struct task_struct *p, u32 reason)
+{
+	return (u64)p->pid | (u64)reason << 24 | (p->start_boottime >> 20 & ((1 << 20) - 1)) << 27;
+}
+
+/* The task at the end of an edge, to be released; NULL: it is no more. */
+static __always_inline struct task_struct *inherit_target(u64 edge)
+{
+	struct task_struct *p = bpf_task_from_pid(INHERIT_TID(edge));
+
+	if (p && (p->start_boottime >> 20 & ((1 << 20) - 1)) != INHERIT_START(edge)) {
+		bpf_task_release(p);
+		return NULL;
+	}
+	return p;
+}
+
+/* Does it give what it has to whom it waits for? */
+static __always_inline bool inherit_gives(const struct task_ctx *taskc)
+{
+	if (task_boosted(taskc))
+		return true;
+	return task_class(taskc)->tier == ROTA_PRIORITY && task_class(taskc)->inherit;
+}
+
+/* One try of inherit_count(): 1: counted, 0: the task has slept since, -1: somebody was quicker. */
+static __always_inline s32 inherit_try(struct task_ctx *taskc, u64 edge, s32 one)
+{
+	u64 seen = READ_ONCE(taskc->serves);
+
+	if ((seen >> 32 & INHERIT_SLEEPS_MASK) != INHERIT_SLEEPS(edge) || (one < 0 && !(u32)seen))
+		return 0;
+	return __sync_val_compare_and_swap(&taskc->serves, seen, seen + one) == seen ? 1 : -1;
+}
+
+/* One giver more or less; false: it does not count, because the task has slept since. */
+static bool inherit_count(struct task_ctx *taskc, u64 edge, s32 one)
+{
+	s32 counted;
+
+	if (!(edge & INHERIT_SERVES)) {
+		__sync_fetch_and_add(&taskc->held, one);
+		return true;
+	}
+	counted = inherit_try(taskc, edge, one);
+	if (counted < 0)
+		counted = inherit_try(taskc, edge, one);
+	if (counted < 0)
+		counted = inherit_try(taskc, edge, one);
+	return counted > 0;
+}
+
+/*
+ * Makes a CPU look for this task: an idle one, or where the least important runs.
+ * Not static, as queue_join; the next one neither.
+ */
+__noinline int inherit_call(u32 tid, u32 cpu)
+{
+	struct task_struct *p = bpf_task_from_pid(tid);
+	struct cpu_ctx *cpuc;
+	u64 kick = KICK_IDLE;
+	u32 slot;
+	s32 at;
+
+	if (!p)
+		return 0;
+	at = scx_bpf_pick_idle_cpu(p->cpus_ptr, 0);
+	if (at < 0) {
+		at = priority_victim(p, cpu);
+		kick = KICK_PREEMPT;
+	}
+	bpf_task_release(p);
+	cpuc = cpu_find(at < 0 ? cpu : at);
+	slot = __sync_fetch_and_add(&cpuc->called, 1);
+	WRITE_ONCE(cpuc->calls[slot & (CPU_CALLS - 1)], tid);
+	if (at >= 0)
+		scx_bpf_kick_cpu(at, kick);
+	return 0;
+}
+
+/* A task that was boosted: if it waits in a queue it is called. */
+static __always_inline void inherit_raise(struct task_struct *p, struct task_ctx *taskc)
+{
+	s32 joined = READ_ONCE(taskc->joined);
+
+	if (joined >= 0 && READ_ONCE(cpu_find(p->thread_info.cpu)->curr_tid) != p->pid)
+		inherit_call(p->pid, joined);
+}
+
+/* A task whose boost has ended: it may be preempted, and if somebody waits, is. */
+static __always_inline void inherit_lower(const struct task_struct *p)
+{
+	u32 cpu = p->thread_info.cpu;
+	struct cpu_ctx *cpuc = cpu_find(cpu);
+
+	if (READ_ONCE(cpuc->curr_tid) != p->pid)
+		return;
+	/* It may have stopped just now; the next to run then is shown so until it stops. */
+	WRITE_ONCE(cpuc->curr_demoted, 1);
+	if (priority_others_wait(cpuc))
+		scx_bpf_kick_cpu(cpu, KICK_PREEMPT);
+}
+
+/* Boosts the task at the end of an edge. Returns the edge that becomes active by it, or 0. */
+static u64 inherit_give(struct task_struct *p, u64 edge, u32 class)
+{
+	struct rota_cpu_stats *counters = cpu_counters(bpf_get_smp_processor_id());
+	struct task_ctx *taskc = task_try(p);
+	u64 next;
+
+	if (!taskc || !inherit_count(taskc, edge, 1) || task_class(taskc)->tier == ROTA_PRIORITY)
+		return 0;
+	if (taskc->level == taskc->class) {
+		taskc->boosted_ns = 0;
+		taskc->spent = 0;
+	}
+	if (taskc->level == taskc->class ||
+	    task_class_at(class)->weight > task_class_at(taskc->lent)->weight)
+		taskc->lent = class;
+	task_outdate(taskc);
+	counters->boosts[INHERIT_REASON(edge) < ROTA_REASONS ? INHERIT_REASON(edge) : 0]++;
+	inherit_raise(p, taskc);
+	next = READ_ONCE(taskc->waits);
+	if (!next || next & INHERIT_ACTIVE)
+		return 0;
+	counters->chained++;
+	/* Whoever wins this exchange counts; who ends the edge meanwhile saw it inactive. */
+	return __sync_val_compare_and_swap(&taskc->waits, next, next | INHERIT_ACTIVE) == next
+		       ? next | INHERIT_ACTIVE
+		       : 0;
+}
+
+/* Takes a boost back. Returns the edge that is not active any more by it, or 0. */
+static u64 inherit_take(struct task_struct *p, u64 edge)
+{
+	struct task_ctx *taskc = task_try(p);
+	u64 next;
+
+	if (!taskc || !inherit_count(taskc, edge, -1) || task_class(taskc)->tier == ROTA_PRIORITY)
+		return 0;
+	cpu_counters(bpf_get_smp_processor_id())->ended++;
+	if (READ_ONCE(taskc->held) > 0 || (u32)READ_ONCE(taskc->serves))
+		return 0;
+	task_outdate(taskc);
+	inherit_lower(p);
+	next = READ_ONCE(taskc->waits);
+	if (!(next & INHERIT_ACTIVE))
+		return 0;
+	return __sync_val_compare_and_swap(&taskc->waits, next, next & ~INHERIT_ACTIVE) == next
+		       ? next
+		       : 0;
+}
+
+/* One task down the chain. Returns the next edge, or 0. */
+__noinline u64 inherit_step(u64 edge, u32 class, bool gives)
+{
+	struct task_struct *p = inherit_target(edge);
+
+	if (!p)
+		return 0;
+	edge = gives ? inherit_give(p, edge, class) : inherit_take(p, edge);
+	bpf_task_release(p);
+	return edge;
+}
+
+/* Down the chain from an edge that has become active, or is no more. */
+__noinline int inherit_follow(u64 edge, u32 class, bool gives)
+{
+	u32 n;
+
+	kernel_for(n, 0, INHERIT_CHAIN)
+	{
+		if (!edge)
+			break;
+		edge = inherit_step(edge, class, gives);
+	}
+	return 0;
+}
+
+/* The wait of a task is over. */
+static __always_inline void inherit_end(struct task_ctx *taskc)
+{
+	u64 edge = __sync_lock_test_and_set(&taskc->waits, 0);
+
+	if (edge & INHERIT_ACTIVE)
+		inherit_follow(edge, 0, false);
+}
+
+/* A task is about to wait for the one at the end of this edge. */
+static __always_inline void inherit_begin(struct task_ctx *taskc, u64 edge)
+{
+	if (taskc->waits)
+		inherit_end(taskc);
+	if (inherit_gives(taskc))
+		edge |= INHERIT_ACTIVE;
+	__sync_lock_test_and_set(&taskc->waits, edge);
+	if (edge & INHERIT_ACTIVE)
+		inherit_follow(edge, task_boosted(taskc) ? taskc->lent : taskc->class, true);
+}
+
+/* A priority task wakes another one: if it sleeps next, that is whom it waits for. */
+static __always_inline void inherit_note_wake(const struct task_struct *p, struct task_ctx *taskc)
+{
+	struct task_ctx *wakerc;
+
+	if (!inherit_by(ROTA_WAKE) ||
+	    cpu_find(bpf_get_smp_processor_id())->curr_tier != ROTA_PRIORITY)
+		return;
+	wakerc = task_try(bpf_get_current_task_btf());
+	if (!wakerc || wakerc == taskc || !inherit_gives(wakerc))
+		return;
+	taskc->noted = 1;
+	wakerc->woke = inherit_edge(p, ROTA_WAKE) | INHERIT_SERVES |
+		       (taskc->serves >> 32 & INHERIT_SLEEPS_MASK) << 47;
+}
+
+/* A task goes to sleep: it waits for whom it woke, and serves nobody any more. */
+static __always_inline void inherit_sleep(struct task_ctx *taskc, u32 cpu)
+{
+	u64 woke = taskc->woke, served;
+
+	taskc->woke = 0;
+	if (woke && !taskc->waits && inherit_gives(taskc))
+		inherit_begin(taskc, woke);
+	if (!taskc->noted || taskc->waits)
+		return;
+	taskc->noted = 0;
+	/* Who counts at the same time sees other sleeps next time, or was before us. */
+	served = __sync_lock_test_and_set(&taskc->serves, ((taskc->serves >> 32) + 1) << 32);
+	cpu_counters(cpu)->ended += (u32)served;
+	if (taskc->level != taskc->class)
+		task_outdate(taskc);
+}
+
+/* Counts what a boosted task uses, up to where its boost is spent. */
+static __always_inline void inherit_charge(struct task_ctx *taskc, u32 cpu, u64 delta_ns)
+{
+	taskc->boosted_ns += delta_ns;
+	cpu_counters(cpu)->boosted_ns += delta_ns;
+	if (taskc->spent || taskc->boosted_ns < INHERIT_SPENT_NS)
+		return;
+	taskc->spent = 1;
+	cpu_counters(cpu)->spent++;
+	task_outdate(taskc);
+}
+
+/* Moves a boosted task from the queue where it waits to this CPU. */
+static bool inherit_move(struct task_struct *p, struct task_ctx *taskc, u64 dsq, u32 cpu)
+{
+	struct task_struct *first;
+
+	kernel_for_waiting(it, first, dsq)
+	{
+		/* The kernel refuses a task that has left, or was changed, since it was opened. */
+		return bpf_cpumask_test_cpu(cpu, p->cpus_ptr) && kernel_move(&it, p, DSQ_LOCAL, 0);
+	}
+	return false;
+}
+
+/* It runs here next, at its level. */
+static void inherit_arrive(struct task_struct *p, struct task_ctx *taskc, u32 cpu)
+{
+	queue_leave(taskc, cpu, false);
+	task_rank(p, taskc);
+	task_reweigh(taskc, task_wanted_weight(taskc));
+	priority_place(taskc, llc_find(cpu_find(cpu)->llc));
+	kernel_set_slice(p, taskc->slice_ns);
+	cpu_counters(cpu)->fetched++;
+}
+
+static bool inherit_fetch(struct task_struct *p, u32 cpu)
+{
+	struct task_ctx *taskc = task_try(p);
+	struct cpu_queue *queue;
+	u32 from, tier;
+	bool moved;
+
+	if (!taskc || !task_boosted(taskc) || taskc->joined < 0)
+		return false;
+	from = taskc->joined;
+	tier = taskc->tier;
+	queue = cpu_queue(cpu_find(from), tier);
+	record_pull(queue, record_capacity ? p->pid : 0, 0);
+	if (from != cpu)
+		__sync_fetch_and_add(&queue->gone.pull_begun, 1);
+	moved = inherit_move(p, taskc, queue_id(tier, from), cpu) ||
+		inherit_move(p, taskc, queue_parked_id(tier, from), cpu);
+	if (moved && from == cpu)
+		queue->queued--;
+	if (moved && from != cpu)
+		__sync_fetch_and_add(&queue->gone.pulled, 1);
+	if (from != cpu)
+		__sync_fetch_and_add(&queue->gone.pull_done, 1);
+	if (moved)
+		inherit_arrive(p, taskc, cpu);
+	else
+		record_pull(queue, record_capacity ? p->pid : 0, ROTA_PULL_IN_VAIN);
+	return moved;
+}
+
+/* Fetches the boosted tasks for which this CPU was called. Not static, as queue_join. */
+__noinline bool inherit_answer(u32 cpu)
+{
+	struct cpu_ctx *cpuc = cpu_find(cpu);
+	u32 called = READ_ONCE(cpuc->called), n;
+	struct task_struct *p;
+	bool moved = false;
+
+	if (called - cpuc->answered > CPU_CALLS)
+		cpuc->answered = called - CPU_CALLS;
+	kernel_for(n, 0, CPU_CALLS)
+	{
+		if (cpuc->answered == called)
+			break;
+		p = bpf_task_from_pid(READ_ONCE(cpuc->calls[cpuc->answered++ & (CPU_CALLS - 1)]));
+		if (!p)
+			continue;
+		moved |= inherit_fetch(p, cpu);
+		bpf_task_release(p);
+	}
+	return moved;
+}

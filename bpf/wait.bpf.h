@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * wait: who waits for the owner of a lock.
+ *
+ * Problem: the kernel knows that a task waits for a lock, and seldom for whom.
+ *
+ * How: where a wait begins the owner is read from the lock. In user space: the
+ * word of a PI or robust futex is its owner's tid and a bit for waiters; a mutex
+ * of glibc has the word 2 when somebody waits, and the owner 8 bytes on. In the
+ * kernel: mutex and rw_semaphore hold a pointer to their owner and some bits. Where a wait ends without sleep, or times out, the exit ends the edge;
+ * otherwise the wake-up does (select_cpu, enqueue).
+ *
+ * Limits: locks of other forms have no owner that we know: normal mutexes of musl
+ * and bionic, Go's and Java's own, condition variables, semaphores, readers. A
+ * word that looks like a mutex and is none may name a wrong thread, though only
+ * of the same process. The tid is that of the namespace of whoever waits; before
+ * 6.14 it must be the first one.
+ */
+
+#define WAIT_FUTEX_WAITERS 0x80000000U /* FUTEX_WAITERS */
+#define WAIT_FUTEX_TID 0x3fffffffU     /* FUTEX_TID_MASK */
+#define WAIT_CONTENDED 2	       /* glibc: locked, and somebody waits */
+#define WAIT_SPIN (1 | 16)	       /* LCB_F_SPIN, LCB_F_PERCPU */
+#define WAIT_RT 8		       /* LCB_F_RT */
+#define WAIT_MUTEX 32		       /* LCB_F_MUTEX */
+#define WAIT_READERS 1		       /* RWSEM_READER_OWNED */
+#define WAIT_OWNER_BITS 7UL
+
+static void wait_begin(struct task_struct *p, struct task_struct *owner, u32 reason)
+{
+	struct task_ctx *taskc = task_try(p);
+
+	if (taskc && owner->pid != p->pid)
+		inherit_begin(taskc, inherit_edge(owner, reason));
+}
+
+/* The lock at this address in user space is some thread's of this process. */
+static void wait_for_thread(u32 tid)
+{
+	struct task_struct *p = bpf_get_current_task_btf(), *owner;
+
+	if (!tid)
+		return;
+	if (bpf_ksym_exists(bpf_task_from_vpid))
+		owner = bpf_task_from_vpid(tid);
+	else
+		owner = bpf_task_from_pid(tid);
+	if (!owner)
+		return;
+	if (owner->tgid == p->tgid)
+		wait_begin(p, owner, ROTA_FUTEX);
+	bpf_task_release(owner);
+}
+
+static void wait_ends(void)
+{
+	struct task_ctx *taskc = task_try(bpf_get_current_task_btf());
+
+	if (taskc && taskc->waits)
+		inherit_end(taskc);
+}
+
+SEC("fentry/__futex_wait")
+int BPF_PROG(rota_on_futex_wait, u32 *uaddr, unsigned int flags, u32 val)
+{
+	u32 owner = 0;
+
+	if (!inherit_by(ROTA_FUTEX))
+		return 0;
+	if (val & WAIT_FUTEX_WAITERS)
+		owner = val & WAIT_FUTEX_TID;
+	else if (val != WAIT_CONTENDED || bpf_probe_read_user(&owner, sizeof(owner), uaddr + 2))
+		return 0;
+	wait_for_thread(owner);
+	return 0;
+}
+
+SEC("fexit/__futex_wait")
+int BPF_PROG(rota_on_futex_waited)
+{
+	if (inherit_by(ROTA_FUTEX))
+		wait_ends();
+	return 0;
+}
+
+SEC("fentry/futex_lock_pi")
+int BPF_PROG(rota_on_futex_lock, u32 *uaddr)
+{
+	u32 word = 0;
+
+	if (inherit_by(ROTA_FUTEX) && !bpf_probe_read_user(&word, sizeof(word), uaddr))
+		wait_for_thread(word & WAIT_FUTEX_TID);
+	return 0;
+}
+
+SEC("fexit/futex_lock_pi")
+int BPF_PROG(rota_on_futex_locked)
+{
+	if (inherit_by(ROTA_FUTEX))
+		wait_ends();
+	return 0;
+}
+
+/* The owner's pointer and bits, 0: nobody is known. */
+static u64 wait_lock_owner(void *lock, u32 flags)
+{
+	u64 owner = 0;
+
+	if (flags & WAIT_RT)
+		return 0;
+	if (flags & WAIT_MUTEX) {
+		owner = BPF_CORE_READ((struct mutex *)lock, owner.counter);
+		return owner & ~WAIT_OWNER_BITS;
+	}
+	owner = BPF_CORE_READ((struct rw_semaphore *)lock, owner.counter);
+	return owner & WAIT_READERS ? 0 : owner & ~WAIT_OWNER_BITS;
+}
+
+SEC("tp_btf/contention_begin")
+int BPF_PROG(rota_on_lock_wait, void *lock, unsigned int flags)
+{
+	struct task_struct *owner;
+	u64 at;
+	s32 tid;
+
+	if (flags & WAIT_SPIN || !inherit_by(ROTA_LOCK))
+		return 0;
+	at = wait_lock_owner(lock, flags);
+	if (!at)
+		return 0;
+	tid = BPF_CORE_READ((struct task_struct *)at, pid);
+	owner = bpf_task_from_pid(tid);
+	if (!owner)
+		return 0;
+	wait_begin(bpf_get_current_task_btf(), owner, ROTA_LOCK);
+	bpf_task_release(owner);
+	return 0;
+}
+
+SEC("tp_btf/contention_end")
+int BPF_PROG(rota_on_lock_waited, void *lock, int ret)
+{
+	if (inherit_by(ROTA_LOCK))
+		wait_ends();
+	return 0;
+}

@@ -1,0 +1,114 @@
+package scenario
+
+import (
+	"fmt"
+	"strconv"
+	"time"
+
+	"rota/lab/guest"
+	"rota/lab/scenario/output"
+)
+
+// rowAlone is rota with classes that give nothing to those for whom they wait.
+const rowAlone = "rota-alone"
+
+// inversionRounds are the waits of each case.
+const inversionRounds = 3
+
+// dispatchMs is what a wait may last beyond the CPU time of the work that was
+// waited for, for each task of the chain: its way to a CPU, and the giver's back.
+const dispatchMs = 0.5
+
+// inversion measures whether an important task waits for more than the work that
+// it waits for.
+func inversion() Scenario {
+	return Scenario{
+		Name:     "inversion",
+		Title:    "Waiting for unimportant tasks",
+		Question: "How long does an important task wait for an unimportant one that has its lock, or its answer, when the machine is busy?",
+		Rows: []Row{
+			{Name: rowKernel, Scheduler: "kernel"},
+			{Name: rowAlone, Scheduler: "rota", Config: inversionConfig("false"), About: "with classes, without inheritance"},
+			{Name: rowClasses, Scheduler: "rota", Config: inversionConfig("true")},
+		},
+		Metrics: inversionMetrics(),
+		Loads:   []string{"inversion"},
+		Limit:   180 * time.Second,
+		Run:     runInversion,
+	}
+}
+
+func inversionConfig(inherit string) string {
+	return `classes:
+  - {name: high, tier: priority, inherit: ` + inherit + `}
+  - {name: low, tier: background}
+rules:
+  - {match: {comm: inv-high}, class: high}
+  - {match: {comm: inv-low}, class: low}
+`
+}
+
+// inversionCase is what is waited for, through how many tasks, beside how many hogs.
+type inversionCase struct {
+	kind        string
+	chain, hogs int
+}
+
+func inversionCases() (cases []inversionCase) {
+	for _, kind := range []string{"mutex", "pi", "pipe"} {
+		for _, chain := range []int{1, 4} {
+			for _, hogs := range []int{4, 64} {
+				cases = append(cases, inversionCase{kind, chain, hogs})
+			}
+		}
+	}
+	return cases
+}
+
+func (c inversionCase) metric(figure string) string {
+	return fmt.Sprintf("inversion_%s_%d_of_%d_%s_ms", c.kind, c.chain, c.hogs, figure)
+}
+
+func inversionMetrics() (metrics []Metric) {
+	words := map[string]string{"mutex": "a mutex", "pi": "a mutex with PTHREAD_PRIO_INHERIT", "pipe": "an answer through a pipe"}
+	for _, c := range inversionCases() {
+		group := "wait for " + words[c.kind]
+		label := fmt.Sprintf("a chain of %d beside %d hogs, ", c.chain, c.hogs)
+		metrics = append(metrics,
+			Metric{Name: c.metric("max"), Group: group, Label: label + "longest", Better: -1},
+			Metric{Name: c.metric("excess"), Group: group, Label: label + "beyond the work", Better: -1,
+				Bounds: []Bound{{Row: rowClasses, AtMost: dispatchMs * float64(c.chain+1)}}})
+	}
+	return metrics
+}
+
+func runInversion(g *guest.Guest) error {
+	for _, c := range inversionCases() {
+		out, err := g.Run(guest.Cmd{Path: "inversion", Args: []string{
+			c.kind, strconv.Itoa(c.chain), strconv.Itoa(c.hogs), strconv.Itoa(inversionRounds)}})
+		if err != nil {
+			return err
+		}
+		longest, excess, err := inversionWaits(out.Stdout)
+		if err != nil {
+			return err
+		}
+		g.Metric(c.metric("max"), longest)
+		g.Metric(c.metric("excess"), excess)
+	}
+	return nil
+}
+
+// inversionWaits reads what the load inversion prints, in ms.
+func inversionWaits(text string) (longest, excess float64, err error) {
+	pairs, err := output.Pairs(text)
+	if err != nil {
+		return 0, 0, err
+	}
+	longest, ok := pairs["wait_max_ms"]
+	excess, also := pairs["excess_max_ms"]
+	if !ok || !also {
+		return 0, 0, fmt.Errorf("inversion: no wait_max_ms or excess_max_ms in %q", text)
+	}
+	return longest, excess, nil
+}
