@@ -39,7 +39,8 @@ type Scenario struct {
 	Tools []string
 	// Loads are our own small static programs, see lab/load.
 	Loads []string
-	// Modules are kernel modules that are loaded before the scenario starts.
+	// Modules are kernel modules that are loaded before the scenario starts;
+	// parameters follow a name after a space.
 	Modules []string
 	// CPUs and MemoryMB describe the machine; 0 means 4 and 1024.
 	CPUs, MemoryMB int
