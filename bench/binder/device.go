@@ -51,7 +51,7 @@ type Device struct {
 	path    string
 	driver  driver
 	mapping mapping
-	opened  time.Time // what Span counts from
+	clock   clock
 	closed  atomic.Bool
 
 	mu    sync.RWMutex
@@ -69,7 +69,7 @@ func Open(path string) (*Device, error) {
 }
 
 func newDevice(path string, d driver, m mapping) *Device {
-	return &Device{path: path, driver: d, mapping: m, opened: time.Now(), nodes: map[uint64]*node{}, next: 1}
+	return &Device{path: path, driver: d, mapping: m, clock: newClock(), nodes: map[uint64]*node{}, next: 1}
 }
 
 // Manage makes this process the device's service manager: there is one for
@@ -87,6 +87,9 @@ func (d *Device) Manage() error {
 	d.nodes[managerNode] = &node{handle: m.handle, dead: m.dead}
 	return nil
 }
+
+// Now reads CLOCK_MONOTONIC, which is the same in all processes.
+func (d *Device) Now() time.Duration { return d.clock.now() }
 
 // Close gives the device back: the driver ends every call to our services.
 func (d *Device) Close() error {

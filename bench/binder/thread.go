@@ -24,9 +24,9 @@ const managerHandle Handle = 0
 // Thread is one operating system thread as the driver knows it. The goroutine
 // that uses it is locked to its thread (runtime.LockOSThread).
 type Thread struct {
-	// Span is the time from before the ioctl of the last call to after it: two
-	// readings of the clock and nothing else lie between.
-	Span time.Duration
+	// Began is when the last call's ioctl began, by CLOCK_MONOTONIC. Span is the
+	// time from there to after it: one ioctl and the two readings of the clock.
+	Began, Span time.Duration
 	// Exchanges is how many ioctls the last call took: 1, or more when a signal
 	// interrupted it or somebody called back.
 	Exchanges int
@@ -115,10 +115,10 @@ type outcome struct {
 func (t *Thread) await(f *frame, oneWay bool) (Message, error) {
 	var o outcome
 	t.Exchanges = 0
-	began := time.Since(t.device.opened)
+	began := t.device.Now()
 	for !o.done {
 		filled, err := t.exchange(f.in)
-		ended := time.Since(t.device.opened)
+		ended := t.device.Now()
 		t.Exchanges++
 		if err != nil {
 			return Message{}, err
@@ -126,7 +126,7 @@ func (t *Thread) await(f *frame, oneWay bool) (Message, error) {
 		if err := t.read(f.in[:filled], func(a answer) error { return t.ends(a, oneWay, &o) }); err != nil {
 			return Message{}, err
 		}
-		t.Span = ended - began
+		t.Began, t.Span = began, ended-began
 	}
 	return o.reply, o.err
 }
@@ -221,6 +221,14 @@ func (t *Thread) Flush() error {
 	return nil
 }
 
+// Enter makes the thread known to the driver, which else happens with its first
+// call and makes that one take two ioctls: the driver sends each new thread back
+// once.
+func (t *Thread) Enter() error {
+	_, err := t.exchange(nil)
+	return err
+}
+
 // Exit ends the thread for the driver; the operating system thread may then end.
 func (t *Thread) Exit() error { return errors.Join(t.Flush(), t.device.driver.exitThread()) }
 
@@ -237,3 +245,6 @@ func (t *Thread) Release(h Handle) error {
 	t.reference(bcRelease, h)
 	return t.Flush()
 }
+
+// Now reads CLOCK_MONOTONIC.
+func (t *Thread) Now() time.Duration { return t.device.Now() }
