@@ -175,3 +175,7 @@ func (r *Reader) gathered() (bytes []byte, at uint64) {
 	}
 	return bytes, at
 }
+
+// Received is a message of plain data, as if the driver had brought it: for
+// tests of those who read messages.
+func Received(data []byte) *Message { return &Message{data: data} }

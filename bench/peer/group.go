@@ -55,7 +55,11 @@ func (g *Group) Start(name, role string, order any, files ...*os.File) (*Process
 	}
 	defer said.Close()
 	p := &Process{name: name, group: g, orders: orders, answer: answer}
-	p.cmd = exec.Command("/proc/self/exe", roleArg, role)
+	program, err := os.Executable() // by its name, which is what rules match
+	if err != nil {
+		program = "/proc/self/exe"
+	}
+	p.cmd = exec.Command(program, roleArg, role)
 	p.cmd.Args[0] = os.Args[0]
 	// Go's own signals would interrupt what is measured.
 	p.cmd.Env = append(os.Environ(), "GODEBUG=asyncpreemptoff=1")
