@@ -1,6 +1,7 @@
 package main
 
 import (
+	"maps"
 	"math"
 	"os"
 	"path/filepath"
@@ -12,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"rota/bench/binder/latency"
+	"rota/bench/binder/throughput"
 	"rota/bench/peer"
 )
 
@@ -23,11 +25,16 @@ func benchCommand() *cobra.Command {
 the kernel has.`,
 		Example: `  sudo rota bench binder-latency -i 5000 -pair 3
   sudo rota bench hwbinder-throughput`,
-	}, latencyCommand(latency.Binder), latencyCommand(latency.HwBinder))
+	}, latencyCommand(latency.Binder), latencyCommand(latency.HwBinder),
+		throughputCommand("binder"), throughputCommand("hwbinder"))
 }
 
 // benchRoles are the processes that the benches start; see package peer.
-func benchRoles() map[string]peer.Role { return latency.Roles() }
+func benchRoles() map[string]peer.Role {
+	roles := latency.Roles()
+	maps.Copy(roles, throughput.Roles())
+	return roles
+}
 
 // ownWords are the original's options that our command line would read as
 // several one-letter options.
