@@ -40,10 +40,13 @@ func (b *Books) field(line string) *int {
 	return nil
 }
 
-// readBooks understands the file: first the sums, then what each process holds.
+// readBooks understands the file: first the sums, of which those that never were
+// anything but 0 are left out, then what each process holds.
 func readBooks(text string) (Books, error) {
 	var b Books
-	found := false
+	if !strings.HasPrefix(text, "binder stats:") {
+		return b, errors.New(statsFile + ": nothing in it that is known")
+	}
 	for line := range strings.Lines(text) {
 		line = strings.TrimSpace(line)
 		words := strings.Fields(line)
@@ -52,7 +55,7 @@ func readBooks(text string) (Books, error) {
 			if err != nil {
 				return b, fmt.Errorf("%s: line %q: %w", statsFile, line, err)
 			}
-			*field, found = n, true
+			*field = n
 		}
 		if len(words) == 2 && words[0] == "buffers:" {
 			n, err := strconv.Atoi(words[1])
@@ -61,9 +64,6 @@ func readBooks(text string) (Books, error) {
 			}
 			b.Buffers += n
 		}
-	}
-	if !found {
-		return b, errors.New(statsFile + ": nothing in it that is known")
 	}
 	return b, nil
 }

@@ -27,7 +27,10 @@ func TestReadBooks(t *testing.T) {
 	if want := (Books{2, 5, 4, 1, 9, 8, 7}); b != want || err != nil {
 		t.Errorf("%+v, error %v, want %+v", b, err, want)
 	}
-	for _, text := range []string{"", "binder stats:\n", "proc: active x total 1\n", "buffers: many\n"} {
+	if b, err := readBooks("binder stats:\n"); b != (Books{}) || err != nil {
+		t.Errorf("a driver that nobody has used: %+v, error %v", b, err)
+	}
+	for _, text := range []string{"", "proc: active 1 total 1\n", "binder stats:\nproc: active x total 1\n", "binder stats:\nbuffers: many\n"} {
 		if _, err := readBooks(text); err == nil {
 			t.Errorf("%q: no error", text)
 		}
