@@ -3,6 +3,7 @@ package throughput
 import (
 	"bytes"
 	"fmt"
+	"os"
 	"runtime"
 	"time"
 
@@ -37,6 +38,7 @@ type batchOrder struct{ Payload, Iterations int }
 type batch struct {
 	Real, Client, Server time.Duration
 	MoreIoctls           int
+	Descriptors          int // that both processes have more than before
 }
 
 // serve is the role of the server.
@@ -54,8 +56,9 @@ func serve(p *peer.Peer) error {
 
 func answer(gather bool, call *binder.Message, reply *binder.Parcel) error {
 	if call.Code == codeUsed {
-		used, err := cpuTime()
-		reply.Uint64(uint64(used))
+		u, err := use()
+		reply.Uint64(uint64(u.cpu))
+		reply.Uint32(uint32(u.descriptors))
 		return err
 	}
 	r := call.Read()
@@ -101,11 +104,11 @@ func call(p *peer.Peer) error {
 // batch makes that many calls.
 func (c *client) batch(o batchOrder) (b batch, err error) {
 	vector := bytes.Repeat([]byte{0x5a}, o.Payload)
-	server, err := c.serverTime()
+	server, err := c.serverUse()
 	if err != nil {
 		return b, err
 	}
-	own, err := cpuTime()
+	own, err := use()
 	if err != nil {
 		return b, err
 	}
@@ -119,12 +122,13 @@ func (c *client) batch(o batchOrder) (b batch, err error) {
 		}
 	}
 	b.Real = c.thread.Now() - began
-	ownAfter, err := cpuTime()
+	ownAfter, err := use()
 	if err != nil {
 		return b, err
 	}
-	serverAfter, err := c.serverTime()
-	b.Client, b.Server = ownAfter-own, serverAfter-server
+	serverAfter, err := c.serverUse()
+	b.Client, b.Server = ownAfter.cpu-own.cpu, serverAfter.cpu-server.cpu
+	b.Descriptors = ownAfter.descriptors - own.descriptors + serverAfter.descriptors - server.descriptors
 	return b, err
 }
 
@@ -155,24 +159,34 @@ func (c *client) echo(vector []byte) error {
 	return r.Err()
 }
 
-// serverTime asks the server for its CPU time.
-func (c *client) serverTime() (time.Duration, error) {
+// serverUse asks the server what it uses.
+func (c *client) serverUse() (usage, error) {
 	c.request.Reset()
 	m, err := c.thread.Call(c.target, codeUsed, &c.request)
 	if err != nil {
-		return 0, fmt.Errorf("ask the server for its CPU time: %w", err)
+		return usage{}, fmt.Errorf("ask the server for its CPU time: %w", err)
 	}
 	r := m.Read()
-	used := time.Duration(r.Uint64())
+	u := usage{cpu: time.Duration(r.Uint64()), descriptors: int(r.Uint32())}
 	c.thread.Free(&m)
-	return used, r.Err()
+	return u, r.Err()
 }
 
-// cpuTime is what this process has used of the CPUs.
-func cpuTime() (time.Duration, error) {
+// usage is what a process has used of the CPUs, and its open descriptors.
+type usage struct {
+	cpu         time.Duration
+	descriptors int
+}
+
+// use is the usage of this process.
+func use() (usage, error) {
 	var t unix.Timespec
 	if err := unix.ClockGettime(unix.CLOCK_PROCESS_CPUTIME_ID, &t); err != nil {
-		return 0, fmt.Errorf("read the own CPU time: %w", err)
+		return usage{}, fmt.Errorf("read the own CPU time: %w", err)
 	}
-	return time.Duration(t.Nano()), nil
+	open, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		return usage{}, fmt.Errorf("count the own descriptors: %w", err)
+	}
+	return usage{time.Duration(t.Nano()), len(open)}, nil
 }

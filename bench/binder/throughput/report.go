@@ -46,6 +46,7 @@ type row struct {
 	BytesPerSecond  float64 `json:"bytes_per_second"`
 	ServerCPU       float64 `json:"server_cpu_time"`
 	MoreIoctls      int     `json:"calls_of_more_than_one_ioctl"`
+	Descriptors     int     `json:"descriptors_left"`
 }
 
 // BytesPerSecond is what goes in one direction; as much comes back.
@@ -74,7 +75,7 @@ func (r *Result) JSON(w io.Writer, about Context) error {
 		out.Benchmarks = append(out.Benchmarks, row{
 			Name: m.Name, RunName: m.Name, RunType: "iteration", InstanceIndex: i, Repetitions: 1, Threads: 1,
 			Iterations: m.Iterations, Real: m.perIteration(m.Real), CPU: m.perIteration(m.Client), Unit: "ns",
-			BytesPerSecond: m.BytesPerSecond(), ServerCPU: m.perIteration(m.Server), MoreIoctls: m.MoreIoctls,
+			BytesPerSecond: m.BytesPerSecond(), ServerCPU: m.perIteration(m.Server), MoreIoctls: m.MoreIoctls, Descriptors: m.Descriptors,
 		})
 	}
 	e := json.NewEncoder(w)

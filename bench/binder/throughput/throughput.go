@@ -96,6 +96,8 @@ type Measured struct {
 	Client     time.Duration // CPU time of the client process
 	Server     time.Duration // CPU time of the server process
 	MoreIoctls int           // calls that took more than one
+	// Descriptors is how many more both processes had open afterwards.
+	Descriptors int
 }
 
 // Result is all rows, and what the driver holds more than before.
@@ -158,6 +160,7 @@ func (o Options) measure(client *peer.Process, payload int) (Measured, error) {
 			return m, err
 		}
 		m.Real, m.Client, m.Server, m.MoreIoctls = b.Real, b.Client, b.Server, b.MoreIoctls
+		m.Descriptors = b.Descriptors
 		if o.Iterations > 0 || m.Real >= o.MinTime || n >= maxIterations {
 			return m, nil
 		}
