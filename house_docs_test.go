@@ -76,7 +76,7 @@ var (
 	// A command line of ours: at the beginning of a line of code, after a
 	// prompt or sudo, as make, rota or rota-lab.
 	ours   = regexp.MustCompile(`(?m)^(?:\$ |# )?(?:sudo )?(?:bin/|/usr/bin/)?(make|rota-lab|rota)(?: ([^#\n|>&]*)|$)`)
-	option = regexp.MustCompile(`^--([a-z][a-z0-9-]*)`)
+	option = regexp.MustCompile(`^--([a-z][a-z0-9_-]*)`)
 	word   = regexp.MustCompile(`^[a-z][a-z0-9-]*$`)
 )
 

@@ -148,17 +148,18 @@ var mayImport = []struct {
 	to   []string
 }{
 	{"cmd/rota-lab", []string{"rota/lab/"}},
-	{"cmd/rota", []string{"rota/internal/"}},
+	{"cmd/rota", []string{"rota/internal/", "rota/bench/"}},
 	{"internal/daemon", []string{"rota/internal/config", "rota/internal/class", "rota/internal/sched", "rota/internal/api"}},
 	{"internal/", nil},
+	{"bench/", []string{"rota/bench/"}},
 	{"packaging", []string{"rota/internal/config", "rota/internal/class"}},
 	{"docs", []string{"rota/internal/config", "rota/internal/class", "rota/lab/scenario"}},
 	{"lab/", []string{"rota/lab/"}},
 }
 
-// imports: the direction is cmd -> daemon -> {config, class, sched} and
-// cmd -> api; the lab knows rota only as a program to run; one package knows
-// about BPF objects.
+// imports: the direction is cmd -> daemon -> {config, class, sched}, cmd -> api
+// and cmd -> bench; the lab knows rota only as a program to run; one package
+// knows about BPF objects.
 func imports(tree fs.FS) (faults []string, err error) {
 	err = goFiles(tree, func(name string, _ *token.FileSet, file *ast.File) {
 		folder := path.Dir(name)
@@ -266,6 +267,7 @@ func TestRules(t *testing.T) {
 		{"downwards", imports, "internal/daemon/a.go", `package daemon; import "rota/internal/sched"`, ""},
 		{"lab inwards", imports, "lab/guest/a.go", `package guest; import "rota/internal/config"`, "must not import"},
 		{"lab sideways", imports, "lab/guest/a.go", `package guest; import "rota/lab/machine"`, ""},
+		{"bench inwards", imports, "bench/a/a.go", `package a; import "rota/internal/sched"`, "must not import"},
 		{"program of the lab", imports, "cmd/rota-lab/a.go", `package main; import "rota/internal/config"`, "must not import"},
 		{"own tests", imports, "internal/config/a_test.go", `package config_test; import "rota/internal/config"`, ""},
 		{"long file", lengths(nil), "lab/a/a.go", long, "401 lines"},

@@ -280,7 +280,9 @@ var kernels = map[string]struct {
 	exit, reason string
 }{
 	"6.1":         {"78", "sched_ext"},
+	"6.1-binder":  {"78", "sched_ext"},
 	"6.12":        {"78", "sched_ext"},
+	"6.12-binder": {"78", "sched_ext"},
 	"6.17":        {"0", ""},
 	"6.18":        {"0", ""},
 	"6.18-binder": {"0", ""},
@@ -289,6 +291,7 @@ var kernels = map[string]struct {
 	"7.1":         {"78", "malformed"},
 	"7.2.12":      {"78", "malformed"},
 	"7.2":         {"0", ""},
+	"7.2-binder":  {"0", ""},
 }
 
 // tryToRun checks, runs until attached or ended, and stops.

@@ -36,7 +36,7 @@ func (b *boot) flags(c *cobra.Command) {
 	f.StringVar(&b.config, "config", "", "configuration file for rota")
 	f.StringArrayVar(&b.files, "file", nil, "copy a host file into the guest, as HOST=GUEST")
 	f.StringArrayVar(&b.tools, "tool", nil, "copy a host program and its libraries into the guest's /bin")
-	f.StringArrayVar(&b.modules, "module", nil, "load a kernel module")
+	f.StringArrayVar(&b.modules, "module", nil, "load a kernel module; parameters follow its name after a space")
 	f.DurationVar(&b.limit, "limit", 10*time.Minute, "virtual time after which the guest is given up, 0 = none")
 	f.Int64Var(&b.seed, "seed", 1, "seed of the random choices")
 	machineFlags(c, &b.machine)

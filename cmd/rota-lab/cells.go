@@ -213,6 +213,12 @@ func (f runFlags) cell(s scenario.Scenario, j job, row scenario.Row) (cell.Cell,
 	}
 	c.Plan = guest.Plan{Scenario: s.Name, Row: guest.Row(row), Seed: j.seed, CPUs: c.Machine.CPUs, Limit: limit}
 	c.Tools, c.Modules = s.Tools, s.Modules
+	if s.Bench && row.Scheduler != "rota" { // which brings it along
+		if c.Rota == "" {
+			return c, errors.New("rota: not beside this program; build it with: make build")
+		}
+		c.Tools = append(slices.Clone(c.Tools), c.Rota)
+	}
 	for _, load := range s.Loads {
 		path := beside(filepath.Join("load", load))
 		if path == "" {

@@ -43,7 +43,7 @@ results, byte for byte. Progress goes to standard error.`,
 		RunE: func(c *cobra.Command, names []string) error { return f.run(c, names) },
 	}
 	flags := c.Flags()
-	flags.StringSliceVar(&f.kernels, "kernel", []string{defaultKernel}, "rows of the kernel list, or paths of bzImages")
+	flags.StringSliceVar(&f.kernels, "kernel", nil, "rows of the kernel list, or paths of bzImages (default: the scenario's, else "+defaultKernel+")")
 	flags.StringSliceVar(&f.scheds, "sched", nil, "only these schedulers: kernel, rota, a peer (see: rota-lab peers), the path of any sched_ext program (default: the scenario's rows)")
 	flags.StringSliceVar(&f.rows, "row", nil, "only these rows, by name")
 	flags.Int64Var(&f.seed, "seed", 1, "first seed of the random choices")
@@ -66,6 +66,7 @@ func (f runFlags) run(c *cobra.Command, names []string) error {
 	total := 0
 	for _, name := range names {
 		s, _ := scenario.Find(name)
+		f := f.on(s)
 		results, err := f.scenario(c.Context(), s)
 		if err != nil {
 			return err
@@ -84,6 +85,17 @@ func (f runFlags) run(c *cobra.Command, names []string) error {
 		return fmt.Errorf("%d of %d runs failed", failed, total)
 	}
 	return nil
+}
+
+// on chooses the scenario's kernel when none was asked for.
+func (f runFlags) on(s scenario.Scenario) runFlags {
+	if len(f.kernels) == 0 {
+		f.kernels = []string{defaultKernel}
+		if s.Kernel != "" {
+			f.kernels = []string{s.Kernel}
+		}
+	}
+	return f
 }
 
 func (f runFlags) check(names []string) error {

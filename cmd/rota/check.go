@@ -4,9 +4,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"os"
+	"strings"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/sys/unix"
 
+	"rota/bench/binder"
 	"rota/internal/sched"
 )
 
@@ -14,15 +19,15 @@ func checkCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "check",
 		Short: "Tell whether this machine can run rota, and what to do if not",
-		Long: `check looks at the kernel, its type information and functions, and at our
-privileges, without changing anything.
+		Long: `check looks at the kernel, its type information and functions, at our privileges,
+and for binder, without changing anything.
 
 Exit code: 0 rota can run; 78 this kernel can't run it; 1 anything else.`,
 		Example: `  rota check
   rota check --json`,
 		Args: atMost(0),
 		RunE: func(c *cobra.Command, _ []string) error {
-			findings := sched.Check()
+			findings := append(sched.Check(), checkBinder(os.DirFS("/")))
 			if wantJSON(c) {
 				if err := writeJSON(c, checkAnswer(findings)); err != nil {
 					return err
@@ -111,4 +116,24 @@ func refusal(list []sched.Finding) error {
 	}
 	exit.err = errors.New(text)
 	return exit
+}
+
+// checkBinder looks for binder, which rota can do without: its benches cannot.
+func checkBinder(root fs.FS) sched.Finding {
+	var name unix.Utsname
+	unix.Uname(&name)
+	p := binder.Look(root, unix.ByteSliceToString(name.Release[:]))
+	f := sched.Finding{Name: "binder", OK: p.Fix == "", Fix: p.Fix, Detail: "no driver"}
+	if p.Driver != "" {
+		f.Detail = p.Driver + ", devices: none"
+		if len(p.Devices) > 0 {
+			f.Detail = p.Driver + ", devices: " + strings.Join(p.Devices, " ")
+		}
+		if p.BTF {
+			f.Detail += ", BTF present"
+		} else {
+			f.Detail += ", no BTF"
+		}
+	}
+	return f
 }

@@ -17,6 +17,8 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
+
+	"rota/bench/peer"
 )
 
 // version is set by the linker.
@@ -48,6 +50,7 @@ func (e *exitError) Error() string {
 func (e *exitError) Unwrap() error { return e.err }
 
 func main() {
+	peer.Main(os.Args, benchRoles()) // does not return in a process of a bench
 	// The daemon stays below 30 MB, without collecting garbage over and over
 	// while it reads the kernel's types; package daemon turns the collector
 	// up once it is attached. The other commands are over before any of this
@@ -56,7 +59,9 @@ func main() {
 	debug.SetGCPercent(-1)
 	runtime.GOMAXPROCS(maxThreads)
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := newCommand().ExecuteContext(ctx)
+	root := newCommand()
+	root.SetArgs(benchArgs(os.Args[1:]))
+	err := root.ExecuteContext(ctx)
 	stop()
 	os.Exit(report(err))
 }
@@ -94,7 +99,8 @@ The daemon is started with "rota run"; the other commands ask it.`,
   rota status                       what each class got`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
-	}, checkCommand(), runCommand(), statusCommand(), reloadCommand(), configCommand(), classCommand(), versionCommand())
+	}, checkCommand(), runCommand(), statusCommand(), reloadCommand(), configCommand(), classCommand(),
+		benchCommand(), versionCommand())
 	root.PersistentFlags().Bool("json", false, "write JSON")
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return fmt.Errorf("%s: %w; see: %s --help", c.CommandPath(), err, c.CommandPath())

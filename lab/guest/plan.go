@@ -18,7 +18,7 @@ type Plan struct {
 	Seed     int64         `json:"seed"`
 	CPUs     int           `json:"cpus"`
 	Limit    time.Duration `json:"limit"`             // virtual time from boot; 0 = none
-	Modules  []string      `json:"modules,omitempty"` // files, in loading order
+	Modules  []string      `json:"modules,omitempty"` // files with parameters, in loading order
 	Command  string        `json:"command,omitempty"` // for Scenario "exec": a line for the shell
 }
 

@@ -120,11 +120,13 @@ func mixSeed(seed int64) error {
 	return nil
 }
 
-func loadModule(path string) error {
+// loadModule loads a module; its parameters follow the path after a space.
+func loadModule(line string) error {
+	path, parameters, _ := strings.Cut(line, " ")
 	f, err := os.Open(path)
 	if err == nil {
 		defer f.Close()
-		err = unix.FinitModule(int(f.Fd()), "", 0)
+		err = unix.FinitModule(int(f.Fd()), parameters, 0)
 	}
 	if err != nil && !errors.Is(err, unix.EEXIST) {
 		return fmt.Errorf("load module %s: %w", filepath.Base(path), err)

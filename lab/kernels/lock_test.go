@@ -91,7 +91,7 @@ func TestOurLock(t *testing.T) {
 		t.Fatal(err)
 	}
 	l := mustParse(t, string(text))
-	want := []string{"6.1", "6.12", "6.17", "6.18", "6.18-binder", "6.19", "7.0", "7.1", "7.2.12", "7.2"}
+	want := []string{"6.1", "6.1-binder", "6.12", "6.12-binder", "6.17", "6.18", "6.18-binder", "6.19", "7.0", "7.1", "7.2.12", "7.2", "7.2-binder"}
 	if diff := cmp.Diff(want, l.Names()); diff != "" {
 		t.Error(diff)
 	}

@@ -21,8 +21,9 @@ const maxVmlinux = 512 << 20
 const bootFile = "vmlinux"
 
 // errCompression says that a kernel is left compressed: a quick method such as
-// LZ4, which costs a boot little.
-var errCompression = errors.New("another compression than zstd or xz")
+// LZ4, which costs a boot little, or xz with a filter for machine code, which the
+// reader does not know and the boot pays for.
+var errCompression = errors.New("another compression than zstd or plain xz")
 
 // uncompress writes the ELF kernel that a bzImage carries. A machine of counted
 // instructions spends a third of its boot on uncompressing; the cache does it
@@ -46,7 +47,7 @@ func uncompress(image string, w io.Writer) error {
 		defer z.Close()
 		r = z
 	case bytes.HasPrefix(payload, []byte{0xfd, '7', 'z', 'X', 'Z', 0}):
-		if r, err = xz.NewReader(bytes.NewReader(payload)); err != nil {
+		if r, err = plainXZ(payload); err != nil {
 			return err
 		}
 	default:
@@ -57,6 +58,20 @@ func uncompress(image string, w io.Writer) error {
 		return fmt.Errorf("uncompresses to more than %d MB", maxVmlinux>>20)
 	}
 	return err
+}
+
+// plainXZ is a reader of xz without filters. Whether there are any is known when
+// the first byte has been read.
+func plainXZ(payload []byte) (io.Reader, error) {
+	r, err := xz.NewReader(bytes.NewReader(payload))
+	if err != nil {
+		return nil, errCompression
+	}
+	var first [1]byte
+	if _, err := io.ReadFull(r, first[:]); err != nil {
+		return nil, errCompression
+	}
+	return io.MultiReader(bytes.NewReader(first[:]), r), nil
 }
 
 // payload finds the compressed kernel by the fields of the boot header (see

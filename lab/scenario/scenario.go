@@ -39,8 +39,14 @@ type Scenario struct {
 	Tools []string
 	// Loads are our own small static programs, see lab/load.
 	Loads []string
-	// Modules are kernel modules that are loaded before the scenario starts.
+	// Modules are kernel modules that are loaded before the scenario starts;
+	// parameters follow a name after a space.
 	Modules []string
+	// Bench says that the scenario runs rota's measuring tools, in every row.
+	Bench bool
+	// Kernel is the row of the kernel list that is booted when none is asked
+	// for; "" is that of all scenarios.
+	Kernel string
 	// CPUs and MemoryMB describe the machine; 0 means 4 and 1024.
 	CPUs, MemoryMB int
 	// Limit is the virtual time after which the run counts as failed.
@@ -59,7 +65,7 @@ const (
 
 // All returns every scenario, in the order in which they are listed.
 func All() []Scenario {
-	return []Scenario{wake(), latency(), ping(), throughput(), cost(), shares(), crowds(), cgroups(), turns(), conformance(), inversion(), abuse(), faults()}
+	return []Scenario{wake(), latency(), ping(), throughput(), binder(), cost(), shares(), crowds(), cgroups(), turns(), conformance(), inversion(), abuse(), faults()}
 }
 
 // Find returns the scenario with this name.

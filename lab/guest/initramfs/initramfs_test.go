@@ -225,8 +225,8 @@ func TestAddModules(t *testing.T) {
 	put("kernel/lib/odd.ko.gz", []byte("x"))
 	put("modules.builtin", []byte("kernel/lib/built.ko\n"))
 	im := New()
-	order, err := im.AddModules(dir, []string{"top", "bottom", "built"})
-	want := []string{"/lib/modules/bottom.ko", "/lib/modules/middle_one.ko", "/lib/modules/top.ko"}
+	order, err := im.AddModules(dir, []string{"top devices=a,b n=1", "bottom", "built x=1"})
+	want := []string{"/lib/modules/bottom.ko", "/lib/modules/middle_one.ko", "/lib/modules/top.ko devices=a,b n=1"}
 	if err != nil || !reflect.DeepEqual(order, want) {
 		t.Errorf("%q, %v", order, err)
 	}

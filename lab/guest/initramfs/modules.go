@@ -19,7 +19,8 @@ const maxModule = 64 << 20
 // AddModules copies the named modules of dir (".../lib/modules/RELEASE") and
 // everything they depend on to /lib/modules, decompressed. It returns the
 // guest paths in the order in which they must be loaded. A module built into
-// the kernel needs nothing.
+// the kernel needs nothing. Parameters follow a name after a space, and its
+// path too.
 func (im *Image) AddModules(dir string, names []string) ([]string, error) {
 	if len(names) == 0 {
 		return nil, nil
@@ -63,8 +64,13 @@ func (im *Image) AddModules(dir string, names []string) ([]string, error) {
 		return im.Add(guest, 0o644, data)
 	}
 	for _, name := range names {
+		name, parameters, _ := strings.Cut(name, " ")
+		before := len(order)
 		if err := add(name); err != nil {
 			return nil, err
+		}
+		if len(order) > before && parameters != "" {
+			order[len(order)-1] += " " + parameters
 		}
 	}
 	return order, nil

@@ -1,0 +1,90 @@
+// Package peer runs a bench as several processes of the one program: it starts
+// the program again in a role, hands it an order, hears its answers, and ends
+// it. Messages are JSON over two pipes; what a process says is bounded.
+//
+// A process in a role ends when its parent ends, however that happens: it
+// notices the end of its pipe. It does not know what a role does: the benches
+// give their roles to Main.
+package peer
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+)
+
+// Role is what a process does; it ends with the process.
+type Role func(*Peer) error
+
+// roleArg is the first argument of a process in a role; the role's name follows.
+const roleArg = "bench-peer"
+
+// answerFd is where a process in a role answers; its orders come on standard input.
+const answerFd = 3
+
+// Peer is this process in its role.
+type Peer struct {
+	orders chan []byte
+	answer io.Writer
+}
+
+// Main does not return in a process that was started in a role.
+func Main(args []string, roles map[string]Role) {
+	if len(args) != 3 || args[1] != roleArg {
+		return
+	}
+	// The terminal's signals are for the parent, which ends us.
+	signal.Ignore(os.Interrupt, syscall.SIGHUP)
+	p := &Peer{orders: make(chan []byte, 4), answer: os.NewFile(answerFd, "answers")}
+	syscall.CloseOnExec(answerFd)
+	go p.listen(os.Stdin)
+	role, known := roles[args[2]]
+	err := fmt.Errorf("role %q: not in this program", args[2])
+	if known {
+		err = role(p)
+	}
+	if err != nil {
+		p.send(envelope{Fault: err.Error()})
+		os.Exit(1)
+	}
+	os.Exit(0)
+}
+
+// listen takes orders until the parent has ended, and then ends this process.
+func (p *Peer) listen(orders io.Reader) {
+	for {
+		message, err := readMessage(orders)
+		if err != nil {
+			os.Exit(0)
+		}
+		p.orders <- message
+	}
+}
+
+// Order waits for the next order.
+func (p *Peer) Order(into any) error {
+	if err := json.Unmarshal(<-p.orders, into); err != nil {
+		return fmt.Errorf("order: %w", err)
+	}
+	return nil
+}
+
+// Say answers the parent.
+func (p *Peer) Say(what any) error {
+	body, err := json.Marshal(what)
+	if err != nil {
+		return err
+	}
+	return p.send(envelope{Body: body})
+}
+
+func (p *Peer) send(e envelope) error {
+	text, err := json.Marshal(e)
+	if err != nil {
+		return err
+	}
+	return writeMessage(p.answer, text)
+}
