@@ -211,6 +211,9 @@ static struct task_ctx *charge_prev(struct task_struct *prev, struct cpu_ctx *cp
 	charge(prev, prevc, cpuc, cpu);
 	cpuc->curr_at_ns = now_ns;
 	cpuc->curr_vt = prevc->vt;
+	/* A boost that has ended: it must enter a queue, at its own level. */
+	if (prevc->fair_weight && !task_boosted(prevc))
+		return NULL;
 	if (!limit_over(prev, prevc, now_ns))
 		return prevc;
 	limit_sweep(QUEUE_FAIR(cpu), cpu, now_ns);
