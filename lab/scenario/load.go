@@ -178,8 +178,13 @@ func (s *stage) stressHogs() error {
 
 // hackbenchForever starts hackbench with four groups and more loops than a run
 // can last; stop ends it.
-func (s *stage) hackbenchForever() error {
-	if _, err := s.start(guest.Cmd{Path: "hackbench", Args: []string{"-g", "4", "-l", "100000000"}}); err != nil {
+func (s *stage) hackbenchForever() error { return s.hackbench("4") }
+
+// hackbenchLight is that with one group, for loads that wait for each other.
+func (s *stage) hackbenchLight() error { return s.hackbench("1") }
+
+func (s *stage) hackbench(groups string) error {
+	if _, err := s.start(guest.Cmd{Path: "hackbench", Args: []string{"-g", groups, "-l", "100000000"}}); err != nil {
 		return err
 	}
 	s.g.Sleep(300 * time.Millisecond)
