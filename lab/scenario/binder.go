@@ -102,7 +102,21 @@ func binderKept() (bounds []Bound) {
 	return bounds
 }
 
+// What rota promises for calls of a priority class beside a load: how many may
+// miss 2.5 ms, and the 99th percentile against the kernel's own scheduler.
+const (
+	maxBinderMiss = 0.01
+	maxBinderP99  = 0.5
+)
+
 func binderBounds(metric string) []Bound {
+	switch {
+	case strings.HasPrefix(metric, "binder_idle"):
+	case strings.HasSuffix(metric, "_miss_ratio"):
+		return []Bound{{Row: rowClasses, AtMost: maxBinderMiss}}
+	case strings.HasSuffix(metric, "_p99_us"):
+		return []Bound{{Row: rowClasses, Against: rowKernel, AtMost: maxBinderP99}}
+	}
 	return nil
 }
 
