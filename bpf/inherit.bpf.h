@@ -144,8 +144,11 @@ static __always_inline void inherit_lower(const struct task_struct *p)
 		scx_bpf_kick_cpu(cpu, KICK_PREEMPT);
 }
 
-/* Boosts the task at the end of an edge. Returns the edge that becomes active by it, or 0. */
-static u64 inherit_give(struct task_struct *p, u64 edge, u32 class)
+/*
+ * Boosts the task at the end of an edge. Returns the edge that becomes active by it, or
+ * 0. An edge that nobody would follow must not become active.
+ */
+static u64 inherit_give(struct task_struct *p, u64 edge, u32 class, bool last)
 {
 	struct rota_cpu_stats *counters = cpu_counters(bpf_get_smp_processor_id());
 	struct task_ctx *taskc = task_try(p);
@@ -164,7 +167,7 @@ static u64 inherit_give(struct task_struct *p, u64 edge, u32 class)
 	counters->boosts[INHERIT_REASON(edge) < ROTA_REASONS ? INHERIT_REASON(edge) : 0]++;
 	inherit_raise(p, taskc);
 	next = READ_ONCE(taskc->waits);
-	if (!next || next & INHERIT_ACTIVE)
+	if (!next || next & INHERIT_ACTIVE || last)
 		return 0;
 	counters->chained++;
 	/* Whoever wins this exchange counts; who ends the edge meanwhile saw it inactive. */
@@ -173,8 +176,11 @@ static u64 inherit_give(struct task_struct *p, u64 edge, u32 class)
 		       : 0;
 }
 
-/* Takes a boost back. Returns the edge that is not active any more by it, or 0. */
-static u64 inherit_take(struct task_struct *p, u64 edge)
+/*
+ * Takes a boost back. Returns the edge that is not active any more by it, or 0. An edge
+ * that nobody would follow stays active until its own wait ends.
+ */
+static u64 inherit_take(struct task_struct *p, u64 edge, bool last)
 {
 	struct task_ctx *taskc = task_try(p);
 	u64 next;
@@ -187,7 +193,7 @@ static u64 inherit_take(struct task_struct *p, u64 edge)
 	task_outdate(taskc);
 	inherit_lower(p);
 	next = READ_ONCE(taskc->waits);
-	if (!(next & INHERIT_ACTIVE))
+	if (!(next & INHERIT_ACTIVE) || last)
 		return 0;
 	return __sync_val_compare_and_swap(&taskc->waits, next, next & ~INHERIT_ACTIVE) == next
 		       ? next
@@ -195,13 +201,13 @@ static u64 inherit_take(struct task_struct *p, u64 edge)
 }
 
 /* One task down the chain. Returns the next edge, or 0. */
-__noinline u64 inherit_step(u64 edge, u32 class, bool gives)
+__noinline u64 inherit_step(u64 edge, u32 class, bool gives, bool last)
 {
 	struct task_struct *p = inherit_target(edge);
 
 	if (!p)
 		return 0;
-	edge = gives ? inherit_give(p, edge, class) : inherit_take(p, edge);
+	edge = gives ? inherit_give(p, edge, class, last) : inherit_take(p, edge, last);
 	bpf_task_release(p);
 	return edge;
 }
@@ -215,7 +221,7 @@ __noinline int inherit_follow(u64 edge, u32 class, bool gives)
 	{
 		if (!edge)
 			break;
-		edge = inherit_step(edge, class, gives);
+		edge = inherit_step(edge, class, gives, n == INHERIT_CHAIN - 1);
 	}
 	return 0;
 }
