@@ -245,7 +245,7 @@ func costs(t *testing.T, file string) map[string]float64 {
 func TestCost(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "cost.json")
-	promised(t, "cost", "--row", "kernel,rota", "--json", file)
+	promised(t, "cost", "--row", "rota", "--json", file)
 	written, counted := costs(t, "docs/cost.json"), costs(t, file)
 	if len(written) != len(counted) {
 		t.Errorf("docs/cost.json has %d figures, there are %d: run make cost", len(written), len(counted))
@@ -277,23 +277,24 @@ func TestSameTwice(t *testing.T) {
 }
 
 // kernels says how rota fares on each row of the lock file: the exit code of
-// `rota check`, and a word of the reason where it refuses.
+// `rota check`, and a word of the reason where it refuses. Rows of one release
+// differ in their modules: booted names the one that is tried for both.
 var kernels = map[string]struct {
-	exit, reason string
+	exit, reason, booted string
 }{
-	"6.1":         {"78", "sched_ext"},
-	"6.1-binder":  {"78", "sched_ext"},
-	"6.12":        {"78", "sched_ext"},
-	"6.12-binder": {"78", "sched_ext"},
-	"6.17":        {"0", ""},
-	"6.18":        {"0", ""},
-	"6.18-binder": {"0", ""},
-	"6.19":        {"0", ""},
-	"7.0":         {"0", ""},
-	"7.1":         {"78", "malformed"},
-	"7.2.12":      {"78", "malformed"},
-	"7.2":         {"0", ""},
-	"7.2-binder":  {"0", ""},
+	"6.1":         {"78", "sched_ext", ""},
+	"6.1-binder":  {"78", "sched_ext", "6.1"},
+	"6.12":        {"78", "sched_ext", ""},
+	"6.12-binder": {"78", "sched_ext", "6.12"},
+	"6.17":        {"0", "", ""},
+	"6.18":        {"0", "", ""},
+	"6.18-binder": {"0", "", ""},
+	"6.19":        {"0", "", ""},
+	"7.0":         {"0", "", ""},
+	"7.1":         {"78", "malformed", ""},
+	"7.2.12":      {"78", "malformed", ""},
+	"7.2":         {"0", "", ""},
+	"7.2-binder":  {"0", "", "7.2"},
 }
 
 // tryToRun checks, runs until attached or ended, and stops.
@@ -327,9 +328,12 @@ func TestEveryKernel(t *testing.T) {
 		t.Errorf("lab/kernels.lock has the rows %v, the test knows %d", rows, len(kernels))
 	}
 	for _, row := range rows {
+		want, known := kernels[row]
+		if known && want.booted != "" {
+			continue
+		}
 		t.Run(row, func(t *testing.T) {
 			t.Parallel()
-			want, known := kernels[row]
 			if !known {
 				t.Fatal("what rota does on this kernel is not known: add it to the test and to docs/guide/kernels.md")
 			}

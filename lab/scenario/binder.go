@@ -102,22 +102,14 @@ func binderKept() (bounds []Bound) {
 	return bounds
 }
 
-// What rota promises for calls of a priority class beside a load: how many may
-// miss 2.5 ms, and the 99th percentile against the kernel's own scheduler.
-const (
-	maxBinderMiss = 0.01
-	maxBinderP99  = 0.5
-)
+// maxBinderMiss is how many calls of a priority class may miss 2.5 ms beside a load.
+const maxBinderMiss = 0.01
 
 func binderBounds(metric string) []Bound {
-	switch {
-	case strings.HasPrefix(metric, "binder_idle"):
-	case strings.HasSuffix(metric, "_miss_ratio"):
-		return []Bound{{Row: rowClasses, AtMost: maxBinderMiss}}
-	case strings.HasSuffix(metric, "_p99_us"):
-		return []Bound{{Row: rowClasses, Against: rowKernel, AtMost: maxBinderP99}}
+	if strings.HasPrefix(metric, "binder_idle") || !strings.HasSuffix(metric, "_miss_ratio") {
+		return nil
 	}
-	return nil
+	return []Bound{{Row: rowClasses, AtMost: maxBinderMiss}}
 }
 
 // binderKinds are the two devices and the names of their rows.
