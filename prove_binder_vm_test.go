@@ -73,8 +73,8 @@ echo "left running: $(pidof rota)."
 // reports finds the JSON in what a machine printed.
 var reports = regexp.MustCompile(`(?m)^report (\{.*\}) *$`)
 
-// TestBinderTools runs the tools on the oldest and on the newest kernel that has
-// binder; TestBinder and TestBinderDriver are on the one between.
+// TestBinderTools runs the tools on the oldest kernel that has binder and rota's
+// newest; TestBinder and TestBinderDriver are on one between.
 func TestBinderTools(t *testing.T) {
 	for _, kernel := range []string{"6.1-binder", "7.2-binder"} {
 		t.Run(kernel, func(t *testing.T) {

@@ -183,7 +183,7 @@ func TestSafeExit(t *testing.T) {
 // guarantees.
 func TestPromises(t *testing.T) {
 	for scenario, rows := range map[string]string{
-		"wake":       "kernel,rota,rota+classes",
+		"wake":       "kernel,rota", // ping is about classes
 		"ping":       "fifo,rota+classes",
 		"throughput": "kernel,rota",
 	} {

@@ -36,8 +36,8 @@ const (
 	oracleEvents = 900000
 	// oracleCrowd is how long all loads run at once, oracleRush how long tasks
 	// do that switch all the time.
-	oracleCrowd = 2 * time.Second
-	oracleRush  = 2500 * time.Millisecond
+	oracleCrowd = time.Second
+	oracleRush  = 1250 * time.Millisecond
 )
 
 // conformance records what the fair tier decides under loads of many kinds and has
