@@ -40,10 +40,16 @@ static __always_inline bool inherit_by(u32 reason)
 	return knobs.inherit & 1 << reason;
 }
 
+/* What an edge says of a task's start, to tell it from another of the same tid. */
+static __always_inline u64 inherit_start(const struct task_struct *p)
+{
+	return p->start_boottime >> 20 & ((1 << 20) - 1);
+}
+
 /* An edge to this task, not active yet. */
 static __always_inline u64 inherit_edge(const struct task_struct *p, u32 reason)
 {
-	return (u64)p->pid | (u64)reason << 24 | (p->start_boottime >> 20 & ((1 << 20) - 1)) << 27;
+	return (u64)p->pid | (u64)reason << 24 | inherit_start(p) << 27;
 }
 
 /* The task at the end of an edge, to be released; NULL: it is no more. */
@@ -51,7 +57,7 @@ static __always_inline struct task_struct *inherit_target(u64 edge)
 {
 	struct task_struct *p = bpf_task_from_pid(INHERIT_TID(edge));
 
-	if (p && (p->start_boottime >> 20 & ((1 << 20) - 1)) != INHERIT_START(edge)) {
+	if (p && inherit_start(p) != INHERIT_START(edge)) {
 		bpf_task_release(p);
 		return NULL;
 	}
@@ -188,7 +194,7 @@ static u64 inherit_take(struct task_struct *p, u64 edge, bool last)
 	if (!taskc || !inherit_count(taskc, edge, -1) || task_class(taskc)->tier == ROTA_PRIORITY)
 		return 0;
 	cpu_counters(bpf_get_smp_processor_id())->ended++;
-	if (READ_ONCE(taskc->held) > 0 || (u32)READ_ONCE(taskc->serves))
+	if (task_awaited(taskc))
 		return 0;
 	task_outdate(taskc);
 	inherit_lower(p);
@@ -294,7 +300,7 @@ static __always_inline void inherit_charge(struct task_ctx *taskc, u32 cpu, u64 
 }
 
 /* Moves a boosted task from the queue where it waits to this CPU. */
-static bool inherit_move(struct task_struct *p, struct task_ctx *taskc, u64 dsq, u32 cpu)
+static bool inherit_move(struct task_struct *p, u64 dsq, u32 cpu)
 {
 	struct task_struct *first;
 
@@ -329,21 +335,12 @@ static bool inherit_fetch(struct task_struct *p, u32 cpu)
 	from = taskc->joined;
 	tier = taskc->tier;
 	queue = cpu_queue(cpu_find(from), tier);
-	record_pull(queue, record_capacity ? p->pid : 0, 0);
-	if (from != cpu)
-		__sync_fetch_and_add(&queue->gone.pull_begun, 1);
-	moved = inherit_move(p, taskc, queue_id(tier, from), cpu) ||
-		inherit_move(p, taskc, queue_parked_id(tier, from), cpu);
-	if (moved && from == cpu)
-		queue->queued--;
-	if (moved && from != cpu)
-		__sync_fetch_and_add(&queue->gone.pulled, 1);
-	if (from != cpu)
-		__sync_fetch_and_add(&queue->gone.pull_done, 1);
+	place_begin_pull(queue, p->pid);
+	moved = inherit_move(p, queue_id(tier, from), cpu) ||
+		inherit_move(p, queue_parked_id(tier, from), cpu);
+	place_end_pull(queue, p->pid, moved);
 	if (moved)
 		inherit_arrive(p, taskc, cpu);
-	else
-		record_pull(queue, record_capacity ? p->pid : 0, ROTA_PULL_IN_VAIN);
 	return moved;
 }
 

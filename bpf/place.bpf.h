@@ -81,24 +81,38 @@ static u32 place_first_tid(u32 tier, u32 from, u32 cpu)
 	return tid ?: queue_first_tid(queue_parked_id(tier, from), cpu);
 }
 
+/*
+ * Before and after somebody takes a task out of a queue whose lock he may not have;
+ * tid: of the task, for the record.
+ */
+static void place_begin_pull(struct cpu_queue *queue, u32 tid)
+{
+	record_pull(queue, tid, 0);
+	__sync_fetch_and_add(&queue->gone.pull_begun, 1);
+}
+
+static void place_end_pull(struct cpu_queue *queue, u32 tid, bool moved)
+{
+	if (moved)
+		__sync_fetch_and_add(&queue->gone.pulled, 1);
+	else
+		record_pull(queue, tid, ROTA_PULL_IN_VAIN);
+	__sync_fetch_and_add(&queue->gone.pull_done, 1);
+}
+
 /* Pulls from the queue of one other CPU. */
 static bool place_pull(u32 cpu, u32 tier, u32 from, u64 now_ns)
 {
 	struct cpu_ctx *fromc = cpu_find(from);
-	struct cpu_departures *gone = &cpu_queue(fromc, tier)->gone;
+	struct cpu_queue *queue = cpu_queue(fromc, tier);
 	u64 dsq = queue_id(tier, from);
 	u32 tid = record_capacity ? place_first_tid(tier, from, cpu) : 0;
 	bool moved;
 
-	record_pull(cpu_queue(fromc, tier), tid, 0);
-	__sync_fetch_and_add(&gone->pull_begun, 1);
-	moved = kernel_move_to_local(dsq) || (READ_ONCE(cpu_queue(fromc, tier)->parked) &&
-					      kernel_move_to_local(queue_parked_id(tier, from)));
-	if (moved)
-		__sync_fetch_and_add(&gone->pulled, 1);
-	else
-		record_pull(cpu_queue(fromc, tier), tid, ROTA_PULL_IN_VAIN);
-	__sync_fetch_and_add(&gone->pull_done, 1);
+	place_begin_pull(queue, tid);
+	moved = kernel_move_to_local(dsq) ||
+		(READ_ONCE(queue->parked) && kernel_move_to_local(queue_parked_id(tier, from)));
+	place_end_pull(queue, tid, moved);
 	if (moved)
 		cpu_counters(cpu)->steals++;
 	else if (kernel_since(now_ns, READ_ONCE(fromc->curr_at_ns)) > PLACE_SILENT_NS &&

@@ -108,11 +108,16 @@ static __always_inline struct rota_class *task_class(const struct task_ctx *task
 	return task_class_at(taskc->class);
 }
 
-/* Does somebody of a higher tier wait for it, and may it still run at that level? */
+/* Does somebody who gives a boost wait for it? */
+static __always_inline bool task_awaited(const struct task_ctx *taskc)
+{
+	return READ_ONCE(taskc->held) > 0 || (u32)READ_ONCE(taskc->serves);
+}
+
+/* And may it still run at that level, which is higher than its own? */
 static __always_inline bool task_boosted(const struct task_ctx *taskc)
 {
-	return (READ_ONCE(taskc->held) > 0 || (u32)READ_ONCE(taskc->serves)) && !taskc->spent &&
-	       task_class(taskc)->tier != ROTA_PRIORITY;
+	return task_awaited(taskc) && !taskc->spent && task_class(taskc)->tier != ROTA_PRIORITY;
 }
 
 static u32 task_own_weight(const struct task_struct *p)
