@@ -56,14 +56,19 @@ int BPF_PROG(rota_on_exec, struct task_struct *p, int old_pid, struct linux_binp
 	return 0;
 }
 
-SEC("tp_btf/task_rename")
-int BPF_PROG(rota_on_rename, struct task_struct *p, const char *comm)
+/*
+ * Afterwards: the tracepoint fires while the task still has its old name, and the daemon
+ * that it wakes may read that at once. A new program has an event of its own.
+ */
+SEC("fexit/__set_task_comm")
+int BPF_PROG(rota_on_rename, struct task_struct *p, const char *comm, bool exec)
 {
-	event_ask(ROTA_EVENT_COMM, p);
+	if (!exec)
+		event_ask(ROTA_EVENT_COMM, p);
 	return 0;
 }
 
-/* There is no tracepoint for it. Afterwards, so that the daemon sees the new user. */
+/* There is no tracepoint for it. Afterwards as well. */
 SEC("fexit/commit_creds")
 int BPF_PROG(rota_on_credentials, struct cred *new)
 {

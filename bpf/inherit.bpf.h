@@ -25,6 +25,7 @@
 
 #define INHERIT_CHAIN 8
 #define INHERIT_SPENT_NS 1000000000ULL
+#define INHERIT_WAKERS (1 << ROTA_WAKE | 1 << ROTA_BINDER) /* who want to know who wakes whom */
 
 /* An edge: tid, flags, reason, start and, of a wake-up, the sleeps of the one below. */
 #define INHERIT_TID(edge) ((s32)((edge) & ((1 << 22) - 1)))
@@ -241,25 +242,35 @@ static __always_inline void inherit_end(struct task_ctx *taskc)
 		inherit_follow(edge, 0, false);
 }
 
-/* A task is about to wait for the one at the end of this edge. */
+/*
+ * A task waits, or is about to, for the one at the end of this edge and no longer for
+ * another. Any task may say so.
+ */
 static __always_inline void inherit_begin(struct task_ctx *taskc, u64 edge)
 {
-	if (taskc->waits)
-		inherit_end(taskc);
+	u64 before;
+
 	if (inherit_gives(taskc))
 		edge |= INHERIT_ACTIVE;
-	__sync_lock_test_and_set(&taskc->waits, edge);
+	if (READ_ONCE(taskc->waits) == edge)
+		return;
+	before = __sync_lock_test_and_set(&taskc->waits, edge);
 	if (edge & INHERIT_ACTIVE)
 		inherit_follow(edge, task_boosted(taskc) ? taskc->lent : taskc->class, true);
+	if (before & INHERIT_ACTIVE)
+		inherit_follow(before, 0, false);
 }
 
-/* A priority task wakes another one: if it sleeps next, that is whom it waits for. */
+/*
+ * A priority task wakes another one: if it sleeps next, that is whom it waits for. A
+ * real-time task, which is not ours, does so only in a binder call.
+ */
 static __always_inline void inherit_note_wake(const struct task_struct *p, struct task_ctx *taskc)
 {
+	struct cpu_ctx *cpuc = cpu_find(bpf_get_smp_processor_id());
 	struct task_ctx *wakerc;
 
-	if (!inherit_by(ROTA_WAKE) ||
-	    cpu_find(bpf_get_smp_processor_id())->curr_tier != ROTA_PRIORITY)
+	if (cpuc->curr_tid ? cpuc->curr_tier != ROTA_PRIORITY : !inherit_by(ROTA_BINDER))
 		return;
 	wakerc = task_try(bpf_get_current_task_btf());
 	if (!wakerc || wakerc == taskc || !inherit_gives(wakerc))
@@ -275,7 +286,7 @@ static __always_inline void inherit_sleep(struct task_ctx *taskc, u32 cpu)
 	u64 woke = taskc->woke, served;
 
 	taskc->woke = 0;
-	if (woke && !taskc->waits && inherit_gives(taskc))
+	if (woke && !taskc->waits && inherit_by(ROTA_WAKE) && inherit_gives(taskc))
 		inherit_begin(taskc, woke);
 	if (!taskc->noted || taskc->waits)
 		return;

@@ -87,6 +87,7 @@ struct sigpending {
 
 struct task_struct {
 	struct thread_info thread_info;
+	unsigned int __state; /* 0: it runs or is ready */
 	unsigned int flags;
 	int static_prio;
 	struct sched_entity se;
@@ -254,6 +255,13 @@ void scx_bpf_error_bstr(char *fmt, unsigned long long *data, u32 data__sz) __ksy
 void scx_bpf_dump_bstr(char *fmt, unsigned long long *data, u32 data__sz) __ksym;
 /* Only where cgroups take part in scheduling (CONFIG_EXT_GROUP_SCHED). */
 struct cgroup *scx_bpf_task_cgroup(struct task_struct *p) __ksym __weak;
+struct bpf_iter_task {
+	u64 __opaque[3];
+} __attribute__((aligned(8)));
+#define KERNEL_PROCESS_THREADS 2 /* BPF_TASK_ITER_PROC_THREADS */
+int bpf_iter_task_new(struct bpf_iter_task *it, struct task_struct *p, u32 flags) __ksym;
+struct task_struct *bpf_iter_task_next(struct bpf_iter_task *it) __ksym;
+void bpf_iter_task_destroy(struct bpf_iter_task *it) __ksym;
 struct cgroup *bpf_cgroup_ancestor(struct cgroup *cgrp, int level) __ksym;
 void bpf_cgroup_release(struct cgroup *cgrp) __ksym;
 struct task_struct *bpf_task_from_pid(s32 pid) __ksym;

@@ -22,7 +22,8 @@
  *     keep that from hurting.
  *   - Below priority, EEVDF: weights give shares, lag survives sleep.
  *   - What a priority task waits for runs at its level, and what that waits
- *     for, until the wait ends (inherit, wait).
+ *     for, until the wait ends (inherit, wait,
+ *     binder).
  *   - State per CPU and per cache domain only. A switch takes no lock of ours,
  *     no shared atomic, no allocation.
  *   - Which rule matches a task is decided in user space, once per exec or
@@ -56,6 +57,7 @@
 #include "place.bpf.h"
 #include "inherit.bpf.h"
 #include "wait.bpf.h"
+#include "binder.bpf.h"
 #include "rescue.bpf.h"
 #include "event.bpf.h"
 #include "class.bpf.h"
@@ -76,7 +78,7 @@ s32 ROTA_OP(select_cpu, struct task_struct *p, s32 prev_cpu, u64 wake_flags)
 		return prev_cpu;
 	if (taskc->waits)
 		inherit_end(taskc);
-	if (knobs.inherit && wake_flags & WAKE_SYNC)
+	if (knobs.inherit & INHERIT_WAKERS && wake_flags & WAKE_SYNC)
 		inherit_note_wake(p, taskc);
 	if (task_stale(p, taskc) && taskc->joined < 0)
 		task_refresh(p, taskc);
@@ -326,6 +328,9 @@ static void compete_here(struct task_struct *p, struct task_ctx *taskc, struct c
 			cpu_queue(cpuc, taskc->tier)->floor_vt = taskc->deadline_vt;
 	}
 	cpuc->local_taken = 0;
+	/* Called while a real-time task ran: the kernel goes on with who ran before, unasked. */
+	if (cpuc->called != cpuc->answered && taskc->tier != ROTA_PRIORITY)
+		scx_bpf_kick_cpu(cpu, KICK_PREEMPT);
 }
 
 SEC("struct_ops/rota_running")

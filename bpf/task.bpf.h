@@ -48,6 +48,9 @@ struct task_ctx {
 	s32 held;	 /* those who wait for a lock that it has; atomic add */
 	u16 lent;	 /* the class of the latest who gave it a boost */
 	u16 level;	 /* the class at whose level it runs: its own, or lent */
+	u32 called;	 /* who serves its binder call: a tid, or a process, see called_any */
+	u8 called_any;	 /* no thread of that process has taken the call yet */
+	u8 binder;	 /* enum binder_role, 0: none */
 	u8 spent;	 /* it has used up the time of a boost */
 	u8 noted;	 /* somebody will wait for it if it does not sleep first */
 	u64 limited_ns;	 /* since when it waits for its group's cpu.max, 0: it ran since */

@@ -51,11 +51,11 @@ func (e *exitError) Unwrap() error { return e.err }
 
 func main() {
 	peer.Main(os.Args, benchRoles()) // does not return in a process of a bench
-	// The daemon stays below 30 MB, without collecting garbage over and over
+	// The daemon stays below 40 MB, without collecting garbage over and over
 	// while it reads the kernel's types; package daemon turns the collector
 	// up once it is attached. The other commands are over before any of this
 	// matters. More threads would only take memory: there is little to do.
-	debug.SetMemoryLimit(20 << 20)
+	debug.SetMemoryLimit(24 << 20)
 	debug.SetGCPercent(-1)
 	runtime.GOMAXPROCS(maxThreads)
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)

@@ -49,7 +49,7 @@ func (canned) Status() api.Status {
 		},
 		CPUs:         []api.CPU{{CPU: 0, Priority: 5, Fair: 7}},
 		KernelEvents: map[string]int64{"SCX_EV_DISPATCH_KEEP_LAST": 9},
-		Boosts:       api.Boosts{Futex: 3, Wakeups: 2, Chained: 1, Fetched: 2, Ended: 5, RuntimeMicros: 1200},
+		Boosts:       api.Boosts{Futex: 3, Wakeups: 2, Binder: 4, Chained: 1, Fetched: 2, Ended: 5, RuntimeMicros: 1200},
 	}
 	api.Derive(s.Classes)
 	return s

@@ -159,10 +159,10 @@ func writeDetails(w io.Writer, s api.Status) error {
 
 func boostRows(b api.Boosts) [][]string {
 	return [][]string{
-		{"boosts: futex", "locks", "wakeups", "chained", "fetched", "ended", "spent", "cpu time"},
+		{"boosts: futex", "locks", "wakeups", "binder", "chained", "fetched", "ended", "spent", "cpu time"},
 		{
-			number(b.Futex), number(b.Locks), number(b.Wakeups), number(b.Chained), number(b.Fetched),
-			number(b.Ended), number(b.Spent), micros(float64(b.RuntimeMicros)),
+			number(b.Futex), number(b.Locks), number(b.Wakeups), number(b.Binder), number(b.Chained),
+			number(b.Fetched), number(b.Ended), number(b.Spent), micros(float64(b.RuntimeMicros)),
 		},
 	}
 }

@@ -91,6 +91,7 @@ type Boosts struct {
 	Futex         uint64 `json:"futex"`         // begun: for the owner of a lock in user space
 	Locks         uint64 `json:"locks"`         // for the owner of a lock in the kernel
 	Wakeups       uint64 `json:"wakeups"`       // for the task that a priority task woke before it went to sleep
+	Binder        uint64 `json:"binder"`        // for the answer to a binder call
 	Chained       uint64 `json:"chained"`       // of these, passed on by a task that was boosted itself
 	Fetched       uint64 `json:"fetched"`       // boosted tasks that were taken out of a queue to run at once
 	Ended         uint64 `json:"ended"`         // ended with the wait

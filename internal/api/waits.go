@@ -88,7 +88,7 @@ func Since(earlier, later Status) Status {
 
 func (b Boosts) since(earlier Boosts) Boosts {
 	return Boosts{
-		Futex: b.Futex - earlier.Futex, Locks: b.Locks - earlier.Locks, Wakeups: b.Wakeups - earlier.Wakeups,
+		Futex: b.Futex - earlier.Futex, Locks: b.Locks - earlier.Locks, Wakeups: b.Wakeups - earlier.Wakeups, Binder: b.Binder - earlier.Binder,
 		Chained: b.Chained - earlier.Chained, Fetched: b.Fetched - earlier.Fetched,
 		Ended: b.Ended - earlier.Ended, Spent: b.Spent - earlier.Spent,
 		RuntimeMicros: b.RuntimeMicros - earlier.RuntimeMicros,

@@ -75,10 +75,11 @@ type Inherit struct {
 	Futex   bool // for the owner of a lock in user space
 	Locks   bool // for the owner of a lock in the kernel
 	Wakeups bool // for the task that it woke before it went to sleep
+	Binder  bool // for the answer to a binder call
 }
 
 // everyWait is the value without a word.
-func everyWait() Inherit { return Inherit{Futex: true, Locks: true, Wakeups: true} }
+func everyWait() Inherit { return Inherit{Futex: true, Locks: true, Wakeups: true, Binder: true} }
 
 // A preset is a value for all switches and the slice, under one name.
 type preset struct {

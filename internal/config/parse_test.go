@@ -50,7 +50,7 @@ rules:
 		Slice:           2 * time.Millisecond,
 		StarvationBound: 500 * time.Millisecond,
 		Fair:            Fair{PreemptShort: true, EligibilityCheck: true, BriefRequests: true},
-		Inherit:         Inherit{Futex: true, Wakeups: true},
+		Inherit:         Inherit{Futex: true, Wakeups: true, Binder: true},
 		Classes: []Class{
 			{Name: "default", Tier: TierFair, Weight: 200, Line: 10},
 			{Name: "network", Tier: TierPriority, Weight: 100, Slice: time.Millisecond, Cap: 900, Inherit: true, Line: 12},

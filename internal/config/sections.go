@@ -64,6 +64,7 @@ func (r *reader) inherit(n *yaml.Node, inherit *Inherit) {
 		{"futex", value(r, object, "futex", parseSwitch, &inherit.Futex)},
 		{"locks", value(r, object, "locks", parseSwitch, &inherit.Locks)},
 		{"wakeups", value(r, object, "wakeups", parseSwitch, &inherit.Wakeups)},
+		{"binder", value(r, object, "binder", parseSwitch, &inherit.Binder)},
 	})
 }
 

@@ -52,7 +52,7 @@ func (d *Daemon) Status() api.Status {
 
 func boosts(b sched.BoostStats) api.Boosts {
 	return api.Boosts{
-		Futex: b.Futex, Locks: b.Locks, Wakeups: b.Wakeups, Chained: b.Chained, Fetched: b.Fetched,
+		Futex: b.Futex, Locks: b.Locks, Wakeups: b.Wakeups, Binder: b.Binder, Chained: b.Chained, Fetched: b.Fetched,
 		Ended: b.Ended, Spent: b.Spent, RuntimeMicros: b.Runtime.Microseconds(),
 	}
 }

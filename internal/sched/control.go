@@ -70,6 +70,7 @@ func (p Params) reasons() (bits uint32) {
 	}
 	for reason, on := range map[uint32]bool{
 		reasonFutex: p.Inherit.Futex, reasonLock: p.Inherit.Locks, reasonWake: p.Inherit.Wakeups,
+		reasonBinder: p.Inherit.Binder,
 	} {
 		if on {
 			bits |= 1 << reason
@@ -129,7 +130,7 @@ func (s *Scheduler) Configure(p Params) error {
 	}
 	p.Record = s.params.Record
 	s.params = p
-	s.attachWaits(p)
+	s.want(p.reasons(), nil)
 	if _, err := s.coll.Programs["rota_reconfigured"].Run(&ebpf.RunOptions{}); err != nil {
 		return fmt.Errorf("configure scheduler: %w", err)
 	}

@@ -2,100 +2,129 @@ package sched
 
 import (
 	"fmt"
-	"log/slog"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
 
 	"github.com/cilium/ebpf"
-	"github.com/cilium/ebpf/btf"
 	"github.com/cilium/ebpf/link"
 )
 
-// A hook is a program on something of the kernel that not every kernel has, or
-// lets anybody hook. rota does without it and says what is missing then.
-type hook struct {
-	program string
-	without string
+// A source is a set of programs on something of the kernel that not every kernel
+// has, or lets anybody hook. Each is loaded by itself, and only when it is wanted:
+// rota does without those that can't be, and says what is missing then.
+type source struct {
+	programs []string
+	reasons  uint32   // the waits that it sees, 1 << reason; 0: it is always wanted
+	without  string   // what is not seen without
+	modules  []string // one of which has what it hooks and may come at any time; none: the kernel has it
 }
 
-// userHook sees who changes his user, for which there is no tracepoint.
-var userHook = hook{"rota_on_credentials", "rules on user: a change of user without a new program is not seen"}
-
-const (
-	noFutex = "inherit: who waits for the owner of a lock in user space is not seen"
-	noLocks = "inherit: who waits for the owner of a lock in the kernel is not seen"
-)
-
-// waitHooks see who waits for whom, by reason. Those who wake each other are seen
-// without.
-var waitHooks = map[int][]hook{
-	reasonFutex: {
-		{"rota_on_futex_wait", noFutex}, {"rota_on_futex_waited", noFutex},
-		{"rota_on_futex_lock", noFutex}, {"rota_on_futex_locked", noFutex},
+var sources = []source{
+	{
+		programs: []string{"rota_on_rename"},
+		without:  "rules on comm: a thread that gets another name is not seen",
 	},
-	reasonLock: {{"rota_on_lock_wait", noLocks}, {"rota_on_lock_waited", noLocks}},
+	{
+		programs: []string{"rota_on_credentials"},
+		without:  "rules on user: a change of user without a new program is not seen",
+	},
+	{
+		programs: []string{"rota_on_futex_wait", "rota_on_futex_waited", "rota_on_futex_lock", "rota_on_futex_locked"},
+		reasons:  1 << reasonFutex,
+		without:  "inherit: who waits for the owner of a lock in user space is not seen",
+	},
+	{
+		programs: []string{"rota_on_lock_wait", "rota_on_lock_waited"},
+		reasons:  1 << reasonLock,
+		without:  "inherit: who waits for the owner of a lock in the kernel is not seen",
+	},
+	{
+		programs: []string{"rota_on_binder_done", "rota_on_binder_wait", "rota_on_binder_received", "rota_on_binder_call"},
+		reasons:  1 << reasonBinder,
+		without:  "inherit: who waits for the answer to a binder call is not seen",
+		modules:  []string{"binder_linux", "binder"},
+	},
 }
 
-func optionalHooks() []hook {
-	all := []hook{userHook}
-	for reason := range reasons {
-		all = append(all, waitHooks[reason]...)
+// optionalPrograms are those of all sources.
+func optionalPrograms() (names []string) {
+	for _, src := range sources {
+		names = append(names, src.programs...)
 	}
-	return all
+	return names
 }
 
-// dropUnknownHooks leaves those out for which the kernel has nothing to hook.
-func dropUnknownHooks(spec *ebpf.CollectionSpec, kernel *btf.Spec, log *slog.Logger) error {
-	for _, hook := range optionalHooks() {
-		prog, ok := spec.Programs[hook.program]
-		if !ok {
-			return fmt.Errorf("scheduler object: no program %q; build it again with: make build", hook.program)
-		}
-		known, err := hookable(kernel, prog)
-		if err != nil {
-			return err
-		}
-		if !known {
-			log.Warn(hook.without, "missing", prog.AttachTo)
-			delete(spec.Programs, hook.program)
-		}
-	}
-	return nil
-}
-
-// hookable tells whether the kernel has the function or tracepoint of a program.
-func hookable(kernel *btf.Spec, prog *ebpf.ProgramSpec) (bool, error) {
-	if prog.AttachType == ebpf.AttachTraceRawTp {
-		_, err := kernel.AnyTypesByName("btf_trace_" + prog.AttachTo)
-		return err == nil, nil
-	}
-	fn, err := kernelFunc(kernel, prog.AttachTo)
-	return fn != nil, err
-}
-
-// attachOptional attaches a hook unless it is, and says so if it can't be.
-func (s *Scheduler) attachOptional(hook hook) {
-	prog, ok := s.coll.Programs[hook.program]
-	if !ok || s.hooked[hook.program] {
-		return
-	}
-	l, err := link.AttachTracing(link.TracingOptions{Program: prog})
-	if err != nil {
-		s.log.Warn(hook.without, "error", err)
-		return
-	}
-	s.hooked[hook.program] = true
-	s.links = append(s.links, l)
-}
-
-// attachWaits attaches the hooks of the waits that these parameters look at. They
-// stay where later ones don't: then they do nothing.
-func (s *Scheduler) attachWaits(p Params) {
-	bits := p.reasons()
-	for reason := range reasons {
-		if bits&(1<<reason) == 0 {
+// present tells whether what a source hooks is there by now.
+func (src source) present(sysfs string) bool {
+	for _, module := range src.modules {
+		dir := filepath.Join(sysfs, "module", module)
+		if _, err := os.Stat(dir); err != nil {
 			continue
 		}
-		for _, hook := range waitHooks[reason] {
-			s.attachOptional(hook)
+		// One that is part of the kernel has no state.
+		if state := readLine(filepath.Join(dir, "initstate")); state == "live" || state == "" {
+			return true
 		}
 	}
+	return len(src.modules) == 0
+}
+
+// want attaches what these waits ask for. What is attached stays where later ones
+// don't want it: then it does nothing.
+func (s *Scheduler) want(reasons uint32, o *image) {
+	s.hooks.Lock()
+	s.wanted = reasons
+	s.hooks.Unlock()
+	s.attachSources(o)
+}
+
+// attachSources attaches what is wanted, is there, and was not tried yet. Who has no
+// open image says nil.
+func (s *Scheduler) attachSources(o *image) {
+	s.hooks.Lock()
+	defer s.hooks.Unlock()
+	for i, src := range sources {
+		if s.tried[i] || s.closed || src.reasons != 0 && src.reasons&s.wanted == 0 || !src.present("/sys") {
+			continue
+		}
+		s.tried[i] = true
+		if err := s.attachSource(src, &o); err != nil {
+			s.log.Warn(src.without, "error", err)
+		}
+	}
+}
+
+// attachSource loads the programs of a source, on the maps of the scheduler, and
+// attaches them. It opens the image if it is not open.
+func (s *Scheduler) attachSource(src source, o **image) (err error) {
+	if *o == nil {
+		if *o, err = openImage(); err != nil {
+			return err
+		}
+	}
+	spec := (*o).spec.Copy()
+	if err := s.makeRoom(spec); err != nil {
+		return err
+	}
+	maps.DeleteFunc(spec.Programs, func(name string, _ *ebpf.ProgramSpec) bool { return !slices.Contains(src.programs, name) })
+	delete(spec.Maps, "rota_ops")
+	shared := map[string]*ebpf.Map{}
+	for name := range spec.Maps {
+		shared[name] = s.coll.Maps[name]
+	}
+	coll, err := ebpf.NewCollectionWithOptions(spec, ebpf.CollectionOptions{Cache: (*o).cache, MapReplacements: shared})
+	if err != nil {
+		return err
+	}
+	defer coll.Close() // the links hold the programs
+	for _, name := range src.programs {
+		l, err := link.AttachTracing(link.TracingOptions{Program: coll.Programs[name]})
+		if err != nil {
+			return fmt.Errorf("attach %s: %w", name, err)
+		}
+		s.links = append(s.links, l)
+	}
+	return nil
 }

@@ -1,10 +1,15 @@
 package sched
 
-import "testing"
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+)
 
 // What boosts follows from the switches, and from whether any class gives a boost.
 func TestReasons(t *testing.T) {
-	all := InheritSwitches{Futex: true, Locks: true, Wakeups: true}
+	all := InheritSwitches{Futex: true, Locks: true, Wakeups: true, Binder: true}
 	giver := Class{Tier: Priority, Inherit: true}
 	for _, test := range []struct {
 		name    string
@@ -12,7 +17,7 @@ func TestReasons(t *testing.T) {
 		classes []Class
 		want    uint32
 	}{
-		{"all", all, []Class{{Tier: Fair}, giver}, 1<<reasonFutex | 1<<reasonLock | 1<<reasonWake},
+		{"all", all, []Class{{Tier: Fair}, giver}, 1<<reasonFutex | 1<<reasonLock | 1<<reasonWake | 1<<reasonBinder},
 		{"some", InheritSwitches{Locks: true}, []Class{giver}, 1 << reasonLock},
 		{"none", InheritSwitches{}, []Class{giver}, 0},
 		{"nobody gives", all, []Class{{Tier: Fair, Inherit: true}, {Tier: Priority}}, 0},
@@ -24,20 +29,68 @@ func TestReasons(t *testing.T) {
 	}
 }
 
-// Each hook is a program of the object, and each reason with hooks has a begin and an end.
-func TestHooksAreInTheObject(t *testing.T) {
+// Each source has its programs, and every wait but a wake-up has a source.
+func TestSourcesAreInTheObject(t *testing.T) {
 	spec := object(t)
-	for _, hook := range optionalHooks() {
-		if spec.Programs[hook.program] == nil {
-			t.Errorf("no program %q", hook.program)
+	seen := uint32(1 << reasonWake)
+	for _, src := range sources {
+		for _, name := range src.programs {
+			if spec.Programs[name] == nil {
+				t.Errorf("no program %q", name)
+			}
 		}
-		if hook.without == "" {
-			t.Errorf("%s: no words for where it is missing", hook.program)
+		if src.without == "" || len(src.programs) == 0 {
+			t.Errorf("%v: no programs, or no words for where they are missing", src.programs)
+		}
+		seen |= src.reasons
+	}
+	if seen != 1<<reasons-1 {
+		t.Errorf("waits with a source: %b", seen)
+	}
+}
+
+// A hook that is in no source would be loaded with the scheduler, and never attached.
+func TestHooksAreInSources(t *testing.T) {
+	for name, prog := range object(t).Programs {
+		if prog.Type.String() != "Tracing" || name == "rota_on_exec" {
+			continue
+		}
+		if !slices.Contains(optionalPrograms(), name) {
+			t.Errorf("%s: in no source", name)
 		}
 	}
-	for reason, hooks := range waitHooks {
-		if len(hooks)%2 != 0 {
-			t.Errorf("reason %d: %d hooks, not in pairs", reason, len(hooks))
+}
+
+// What is part of the kernel is there, a module when it is loaded.
+func TestSourceIsPresent(t *testing.T) {
+	src := source{modules: []string{"binder_linux", "binder"}}
+	sysfs := func(module, state string) string {
+		dir := t.TempDir()
+		path := filepath.Join(dir, "module", module)
+		if err := os.MkdirAll(path, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if state != "" {
+			if err := os.WriteFile(filepath.Join(path, "initstate"), []byte(state+"\n"), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return dir
+	}
+	for _, test := range []struct {
+		name  string
+		src   source
+		sysfs string
+		want  bool
+	}{
+		{"no module is asked for", source{}, t.TempDir(), true},
+		{"not loaded", src, sysfs("binfmt_misc", "live"), false},
+		{"loaded", src, sysfs("binder_linux", "live"), true},
+		{"being loaded", src, sysfs("binder_linux", "coming"), false},
+		{"part of the kernel", src, sysfs("binder", ""), true},
+	} {
+		if got := test.src.present(test.sysfs); got != test.want {
+			t.Errorf("%s: %v", test.name, got)
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"sync"
 	"time"
 
 	"github.com/cilium/ebpf"
@@ -32,7 +33,12 @@ type Scheduler struct {
 	topology topology
 	params   Params
 	asked    closing
-	hooked   map[string]bool // optional programs that are attached
+	quit     chan struct{} // closed when nothing is to be attached any more
+
+	hooks  sync.Mutex   // held by whoever attaches and detaches; guards what follows, and links
+	wanted uint32       // the waits that boost, 1 << reason
+	tried  map[int]bool // of sources
+	closed bool
 }
 
 // Load loads the scheduler with p and attaches it. When it returns, every
@@ -62,9 +68,13 @@ func Load(ctx context.Context, p Params, log *slog.Logger) (*Scheduler, error) {
 	s := &Scheduler{
 		log: log, topology: topo, params: p,
 		events: make(chan Event, 256), exit: make(chan ExitInfo, 1), done: make(chan struct{}),
-		hooked: map[string]bool{},
+		quit: make(chan struct{}), tried: map[int]bool{},
 	}
-	if err := s.load(cache, kernel); err != nil {
+	o, err := openImageFor(cache, kernel)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.load(o); err != nil {
 		s.release()
 		return nil, err
 	}
@@ -72,31 +82,26 @@ func Load(ctx context.Context, p Params, log *slog.Logger) (*Scheduler, error) {
 		s.release()
 		return nil, err
 	}
-	if err := s.attach(); err != nil {
+	if err := s.attach(o); err != nil {
 		s.release()
 		return nil, err
 	}
+	go s.followModules()
 	s.since = time.Now()
 	go s.read()
 	return s, nil
 }
 
 // load puts the programs and maps into the kernel, configured.
-func (s *Scheduler) load(cache *btf.Cache, kernel *btf.Spec) error {
-	spec, err := readObject()
-	if err != nil {
+func (s *Scheduler) load(o *image) (err error) {
+	spec := o.spec.Copy()
+	if err := setOpsFlags(spec, o.kernel); err != nil {
 		return err
 	}
-	if err := resolveKfuncs(spec, kernel); err != nil {
-		return err
+	for _, name := range optionalPrograms() {
+		delete(spec.Programs, name) // see attachSource
 	}
-	if err := setOpsFlags(spec, kernel); err != nil {
-		return err
-	}
-	if err := dropUnknownHooks(spec, kernel, s.log); err != nil {
-		return err
-	}
-	if !keepsLimits(kernel) {
+	if !keepsLimits(o.kernel) {
 		delete(spec.Programs, limitsCallback)
 	}
 	if err := s.prepare(spec); err != nil {
@@ -105,7 +110,7 @@ func (s *Scheduler) load(cache *btf.Cache, kernel *btf.Spec) error {
 	if err := s.makeRoom(spec); err != nil {
 		return err
 	}
-	s.coll, err = ebpf.NewCollectionWithOptions(spec, ebpf.CollectionOptions{Cache: cache})
+	s.coll, err = ebpf.NewCollectionWithOptions(spec, ebpf.CollectionOptions{Cache: o.cache})
 	var verifier *ebpf.VerifierError
 	if errors.As(err, &verifier) {
 		s.log.Debug("verifier", "log", fmt.Sprintf("%+v", verifier))
@@ -196,21 +201,18 @@ func setOpsMember(spec *ebpf.CollectionSpec, name string, value uint64) error {
 
 // attach turns the scheduler on. The hooks come first, so that nothing
 // that happens to a task afterwards is missed.
-func (s *Scheduler) attach() error {
+func (s *Scheduler) attach(o *image) error {
 	reader, err := ringbuf.NewReader(s.coll.Maps["events"])
 	if err != nil {
 		return fmt.Errorf("open events: %w", err)
 	}
 	s.reader = reader
-	for _, name := range []string{"rota_on_exec", "rota_on_rename"} {
-		hook, err := link.AttachTracing(link.TracingOptions{Program: s.coll.Programs[name]})
-		if err != nil {
-			return fmt.Errorf("attach %s: %w", name, err)
-		}
-		s.links = append(s.links, hook)
+	hook, err := link.AttachTracing(link.TracingOptions{Program: s.coll.Programs["rota_on_exec"]})
+	if err != nil {
+		return fmt.Errorf("attach rota_on_exec: %w", err)
 	}
-	s.attachOptional(userHook)
-	s.attachWaits(s.params)
+	s.links = append(s.links, hook)
+	s.want(s.params.reasons(), o)
 	ops, err := link.AttachStructOps(link.StructOpsOptions{Map: s.coll.Maps["rota_ops"]})
 	if err != nil {
 		return fmt.Errorf("attach scheduler: %w", attachHint(err))
@@ -226,6 +228,12 @@ func (s *Scheduler) unlink() {
 		if err := s.coll.Variables["record_stopped"].Set(uint32(1)); err != nil {
 			s.log.Warn("record: the end of it will show tasks that nobody picked", "error", err)
 		}
+	}
+	s.hooks.Lock()
+	defer s.hooks.Unlock()
+	if !s.closed {
+		s.closed = true
+		close(s.quit)
 	}
 	for _, l := range s.links {
 		l.Close()

@@ -27,6 +27,7 @@ const (
 	reasonFutex = iota
 	reasonLock
 	reasonWake
+	reasonBinder
 	reasons
 )
 

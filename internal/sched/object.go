@@ -25,6 +25,34 @@ func readObject() (*ebpf.CollectionSpec, error) {
 	return spec, nil
 }
 
+// image is the compiled scheduler, with the functions that it calls found in the
+// running kernel. It takes megabytes, and is let go when everything is loaded.
+type image struct {
+	spec   *ebpf.CollectionSpec // to be copied
+	cache  *btf.Cache
+	kernel *btf.Spec
+}
+
+func openImage() (*image, error) {
+	cache := btf.NewCache()
+	kernel, err := cache.Kernel()
+	if err != nil {
+		return nil, fmt.Errorf("the kernel's types: %w", err)
+	}
+	return openImageFor(cache, kernel)
+}
+
+func openImageFor(cache *btf.Cache, kernel *btf.Spec) (*image, error) {
+	spec, err := readObject()
+	if err != nil {
+		return nil, err
+	}
+	if err := resolveKfuncs(spec, kernel); err != nil {
+		return nil, err
+	}
+	return &image{spec, cache, kernel}, nil
+}
+
 // kfuncs are the kernel functions that the object calls, by name, with
 // whether the object can do without each.
 func kfuncs(spec *ebpf.CollectionSpec) map[string]bool {
@@ -120,16 +148,23 @@ func resolveKfuncs(spec *ebpf.CollectionSpec, kernel *btf.Spec) error {
 }
 
 // bindKfunc fixes one instruction: the id becomes its constant, and the mark
-// that makes the library look again is dropped with the metadata.
+// that makes the library look again is dropped with the metadata. What it says of a
+// function that begins with the call, and of the source, is kept.
 func bindKfunc(ins *asm.Instruction, ids map[string]btf.TypeID) {
 	id, ok := ids[ins.Reference()]
 	if !ok || ins.Reference() == "" {
 		return
 	}
-	symbol := ins.Symbol()
+	symbol, function, line := ins.Symbol(), btf.FuncMetadata(ins), ins.Source()
 	ins.Metadata = asm.Metadata{}
+	if line != nil {
+		*ins = ins.WithSource(line)
+	}
 	if symbol != "" {
 		*ins = ins.WithSymbol(symbol)
+	}
+	if function != nil {
+		*ins = btf.WithFuncMetadata(*ins, function)
 	}
 	ins.Constant = int64(id)
 	ins.Offset = 0

@@ -77,6 +77,7 @@ type InheritSwitches struct {
 	Futex   bool // for the owner of a lock in user space
 	Locks   bool // for the owner of a lock in the kernel
 	Wakeups bool // for the task that it woke before it went to sleep
+	Binder  bool // for the answer to a binder call
 }
 
 // TaskID names one live task: a PID together with its start time, so that a
@@ -147,12 +148,14 @@ type CPUStats struct {
 
 // BoostStats counts boosts since the scheduler was attached, of all CPUs.
 type BoostStats struct {
-	Futex, Locks, Wakeups uint64        // begun, by what was waited for
-	Chained               uint64        // of these, passed on by a task that was boosted itself
-	Fetched               uint64        // boosted tasks that were taken out of a queue to run at once
-	Ended                 uint64        // that ended with the wait
-	Spent                 uint64        // that used up the time of a boost
-	Runtime               time.Duration // CPU time of boosted tasks
+	// begun, by what was waited for
+	Futex, Locks, Wakeups, Binder uint64
+
+	Chained uint64        // of these, passed on by a task that was boosted itself
+	Fetched uint64        // boosted tasks that were taken out of a queue to run at once
+	Ended   uint64        // that ended with the wait
+	Spent   uint64        // that used up the time of a boost
+	Runtime time.Duration // CPU time of boosted tasks
 }
 
 // Stats is one consistent-enough reading of all counters.

@@ -43,6 +43,7 @@ func (b *BoostStats) add(c rotaCpuStats) {
 	b.Futex += c.Boosts[reasonFutex]
 	b.Locks += c.Boosts[reasonLock]
 	b.Wakeups += c.Boosts[reasonWake]
+	b.Binder += c.Boosts[reasonBinder]
 	b.Chained += c.Chained
 	b.Fetched += c.Fetched
 	b.Ended += c.Ended

@@ -12,13 +12,14 @@ import (
 	"rota/lab/scenario/output"
 )
 
-const binderConfig = `classes:
-  - name: binder
-    tier: priority
+// binderConfig names those who call, not those who are called.
+func binderConfig(inherit string) string {
+	return `classes:
+  - {name: caller, tier: priority, inherit: ` + inherit + `}
 rules:
-  - match: {comm: "rota"}
-    class: binder
+  - {match: {comm: bench-client}, class: caller}
 `
+}
 
 // binderModule makes the devices; the kernel of binderKernel has it.
 const (
@@ -33,14 +34,19 @@ func binder() Scenario {
 		Name:     "binder",
 		Title:    "Binder calls",
 		Question: "How long does a call to another process take over binder, and how often does it miss 2.5 ms, when the machine is busy?",
-		Rows:     rowsWithoutFifo(binderConfig),
-		Metrics:  binderMetrics(),
-		Tools:    []string{"hackbench", "stress-ng"},
-		Bench:    true,
-		Kernel:   binderKernel,
-		Modules:  []string{binderModule},
-		Limit:    300 * time.Second,
-		Run:      runBinder,
+		Rows: []Row{
+			{Name: rowKernel, Scheduler: "kernel"},
+			{Name: rowRota, Scheduler: "rota"},
+			{Name: rowAlone, Scheduler: "rota", Config: binderConfig("false"), About: "the callers in a class, without inheritance"},
+			{Name: rowClasses, Scheduler: "rota", Config: binderConfig("true")},
+		},
+		Metrics: binderMetrics(),
+		Tools:   []string{"hackbench", "stress-ng"},
+		Bench:   true,
+		Kernel:  binderKernel,
+		Modules: []string{binderModule},
+		Limit:   300 * time.Second,
+		Run:     runBinder,
 	}
 }
 
@@ -96,7 +102,7 @@ func binderMetrics() []Metric {
 
 // binderKept: nothing stays in the driver, under any scheduler.
 func binderKept() (bounds []Bound) {
-	for _, row := range []string{rowKernel, rowRota, rowClasses} {
+	for _, row := range []string{rowKernel, rowRota, rowAlone, rowClasses} {
 		bounds = append(bounds, Bound{Row: row, AtMost: 0.5})
 	}
 	return bounds

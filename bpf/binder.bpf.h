@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * binder: who waits for the answer to a binder call.
+ *
+ * Problem: a call goes to a process; which of its threads takes it, and when, is
+ * known only then. Under load a server goes from call to call without sleep, so
+ * that no wake-up tells who serves whom; and a real-time caller is not ours.
+ *
+ * How: by tracepoints of the driver. A call is noted (transaction); the thread
+ * that takes it is whom the caller waits for from then on (received). A caller
+ * that goes to sleep before that (wait_for_work) waits for the thread that it
+ * woke; if it woke none, for the one that can take the call first. The end of the
+ * ioctl ends the wait, whatever came of it; a wake-up of a task of ours does so
+ * before.
+ *
+ * Limits: who asks by poll() whether the answer is there gives no boost. Of a
+ * process without a free thread one thread is boosted, not all; a process of
+ * which no thread serves is not. A thread that is called back while it waits, and
+ * itself calls then, gives none for the rest of its first wait. One-way calls have
+ * nobody who waits.
+ */
+
+#define BINDER_ONE_WAY 1 /* TF_ONE_WAY */
+#define BINDER_THREADS 256
+
+struct binder_proc {
+	int pid;
+} CORE;
+
+struct binder_thread {
+	int pid;
+} CORE;
+
+struct binder_transaction {
+	struct binder_thread *from;
+	struct binder_proc *to_proc;
+	struct binder_thread *to_thread;
+	unsigned int flags;
+} CORE;
+
+/* What a thread has to do with calls, task_ctx.binder. */
+enum binder_role {
+	BINDER_LOOPS = 1,  /* it has been waiting for calls */
+	BINDER_SERVES = 2, /* and has taken one that it has not answered */
+};
+
+/*
+ * How soon a thread can take a call: ready before asleep, on its way to the next call
+ * before in the middle of one. 0: it takes none, or is woken for it.
+ */
+static __always_inline u32 binder_rank(const struct task_struct *p, const struct task_ctx *taskc)
+{
+	bool ready = !p->__state || READ_ONCE(taskc->joined) >= 0;
+
+	if (!taskc->binder)
+		return 0;
+	if (taskc->binder == BINDER_SERVES)
+		return ready ? 2 : 1;
+	return ready ? 3 : 0;
+}
+
+/* The best of the first threads of a process, with the iterator that finds them. */
+static __always_inline u32 binder_best(struct bpf_iter_task *it)
+{
+	u32 tids[4] = {}, n;
+	struct task_struct *p;
+	struct task_ctx *taskc;
+
+	kernel_for(n, 0, BINDER_THREADS)
+	{
+		p = bpf_iter_task_next(it);
+		if (!p)
+			break;
+		taskc = task_try(p);
+		if (taskc)
+			tids[binder_rank(p, taskc) & 3] = p->pid;
+	}
+	return tids[3] ?: tids[2] ?: tids[1];
+}
+
+/* The thread of this process that can take a call first, 0: none. Not static, as queue_join. */
+__noinline u32 binder_find_taker(u32 tgid)
+{
+	struct task_struct *leader = bpf_task_from_pid(tgid);
+	struct bpf_iter_task it;
+	u32 tid;
+
+	if (!leader)
+		return 0;
+	bpf_iter_task_new(&it, leader, KERNEL_PROCESS_THREADS);
+	tid = binder_best(&it);
+	bpf_iter_task_destroy(&it);
+	bpf_task_release(leader);
+	return tid;
+}
+
+/* A caller is about to sleep. */
+static void binder_wait(struct task_ctx *taskc)
+{
+	struct task_struct *p;
+	u32 tid = taskc->called;
+
+	if (taskc->called_any && taskc->woke)
+		tid = INHERIT_TID(taskc->woke);
+	else if (taskc->called_any)
+		tid = inherit_gives(taskc) ? binder_find_taker(tid) : 0;
+	taskc->woke = 0;
+	p = tid ? bpf_task_from_pid(tid) : NULL;
+	if (!p)
+		return;
+	inherit_begin(taskc, inherit_edge(p, ROTA_BINDER));
+	bpf_task_release(p);
+}
+
+SEC("tp_btf/binder_transaction")
+int BPF_PROG(rota_on_binder_call, bool reply, struct binder_transaction *t)
+{
+	struct task_ctx *taskc;
+
+	if (!inherit_by(ROTA_BINDER) || reply || !t || t->flags & BINDER_ONE_WAY)
+		return 0;
+	taskc = task_try(bpf_get_current_task_btf());
+	if (!taskc)
+		return 0;
+	taskc->woke = 0;
+	/* Who waits himself is called back on the thread that waits. */
+	taskc->called_any = !t->to_thread;
+	taskc->called = t->to_thread ? t->to_thread->pid : t->to_proc->pid;
+	return 0;
+}
+
+SEC("tp_btf/binder_transaction_received")
+int BPF_PROG(rota_on_binder_received, struct binder_transaction *t)
+{
+	struct task_struct *p = bpf_get_current_task_btf(), *client;
+	struct task_ctx *taskc, *clientc;
+
+	if (!inherit_by(ROTA_BINDER) || !t)
+		return 0;
+	taskc = task_try(p);
+	if (!taskc)
+		return 0;
+	if (!t->from) { /* an answer, or one-way */
+		taskc->called = 0;
+		return 0;
+	}
+	taskc->binder = BINDER_SERVES;
+	client = bpf_task_from_pid(t->from->pid);
+	if (!client)
+		return 0;
+	clientc = task_try(client);
+	if (clientc && clientc != taskc) {
+		clientc->called = p->pid;
+		clientc->called_any = 0;
+		inherit_begin(clientc, inherit_edge(p, ROTA_BINDER));
+	}
+	bpf_task_release(client);
+	return 0;
+}
+
+SEC("tp_btf/binder_wait_for_work")
+int BPF_PROG(rota_on_binder_wait, bool proc_work, bool calls, bool has_work)
+{
+	struct task_ctx *taskc;
+
+	if (!inherit_by(ROTA_BINDER))
+		return 0;
+	taskc = task_try(bpf_get_current_task_btf());
+	if (!taskc)
+		return 0;
+	if (!calls) {
+		taskc->binder = BINDER_LOOPS;
+		taskc->called = 0;
+	} else if (!has_work && taskc->called && !taskc->waits) {
+		binder_wait(taskc);
+	}
+	return 0;
+}
+
+SEC("tp_btf/binder_ioctl_done")
+int BPF_PROG(rota_on_binder_done, int ret)
+{
+	struct task_ctx *taskc;
+
+	if (!inherit_by(ROTA_BINDER))
+		return 0;
+	taskc = task_try(bpf_get_current_task_btf());
+	if (taskc && INHERIT_REASON(taskc->waits) == ROTA_BINDER)
+		inherit_end(taskc);
+	return 0;
+}
