@@ -159,7 +159,7 @@ int BPF_PROG(rota_on_binder_received, struct binder_transaction *t)
 }
 
 SEC("tp_btf/binder_wait_for_work")
-int BPF_PROG(rota_on_binder_wait, bool proc_work, bool calls, bool has_work)
+int BPF_PROG(rota_on_binder_wait, bool proc_work, bool calls)
 {
 	struct task_ctx *taskc;
 
@@ -171,7 +171,7 @@ int BPF_PROG(rota_on_binder_wait, bool proc_work, bool calls, bool has_work)
 	if (!calls) {
 		taskc->binder = BINDER_LOOPS;
 		taskc->called = 0;
-	} else if (!has_work && taskc->called && !taskc->waits) {
+	} else if (taskc->called && !taskc->waits) {
 		binder_wait(taskc);
 	}
 	return 0;
