@@ -153,6 +153,7 @@ var mayImport = []struct {
 	{"internal/", nil},
 	{"bench/", []string{"rota/bench/"}},
 	{"packaging", []string{"rota/internal/config", "rota/internal/class"}},
+	{"examples", []string{"rota/internal/config", "rota/internal/class"}},
 	{"docs", []string{"rota/internal/config", "rota/internal/class", "rota/lab/scenario"}},
 	{"lab/", []string{"rota/lab/"}},
 }
