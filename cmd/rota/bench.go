@@ -20,12 +20,13 @@ import (
 func benchCommand() *cobra.Command {
 	return group(&cobra.Command{
 		Use:   "bench",
-		Short: "Measure: binder calls, their latency and throughput",
-		Long: `bench holds measuring tools. They need no daemon and measure whatever scheduler
-the kernel has.`,
+		Short: "Measure: waits for a CPU, binder calls",
+		Long: `bench holds measuring tools. They need no daemon, unless asked for one of its
+classes, and measure whatever scheduler the kernel has.`,
 		Example: `  sudo rota bench binder-latency -i 5000 -pair 3
-  sudo rota bench hwbinder-throughput`,
-	}, latencyCommand(latency.Binder), latencyCommand(latency.HwBinder),
+  sudo rota bench hwbinder-throughput
+  sudo rota bench runnable --pid 4321`,
+	}, runnableCommand(), latencyCommand(latency.Binder), latencyCommand(latency.HwBinder),
 		throughputCommand("binder"), throughputCommand("hwbinder"))
 }
 
