@@ -7,7 +7,7 @@ CLANG := clang-19
 CLANG_FORMAT := clang-format-19
 CC := cc
 
-# One object serves every architecture: it finds the kernel's fields by BTF.
+# An object serves every architecture: it finds the kernel's fields by BTF.
 # The include path is for asm/types.h, which clang misses for this target.
 # The same source gives the same bytes in every directory.
 BPFFLAGS := -target bpf -O2 -g -mcpu=v3 -D__TARGET_ARCH_x86 -Wall -Werror \
@@ -16,7 +16,8 @@ BPFFLAGS := -target bpf -O2 -g -mcpu=v3 -D__TARGET_ARCH_x86 -Wall -Werror \
 LOADFLAGS := -O2 -Wall -Wextra -Werror -static -pthread
 GOBUILD := CGO_ENABLED=0 go build -trimpath -ldflags '-s -w -X main.version=$(VERSION)'
 
-OBJECT := internal/sched/rota.bpf.o
+# The scheduler, and what counts waits for a bench.
+OBJECTS := internal/sched/rota.bpf.o bench/runnable/runnable.bpf.o
 LOADS := $(patsubst lab/load/%.c,bin/load/%,$(wildcard lab/load/*.c))
 C_FILES = $(wildcard $(shell git ls-files -co --exclude-standard '*.c' '*.h'))
 GO_FILES = $(wildcard $(shell git ls-files -co --exclude-standard '*.go'))
@@ -55,7 +56,7 @@ deb: bin/rota arm64 ## pack rota as Debian packages into out/
 	@packaging/debian/build bin/rota-arm64 arm64 $(VERSION) out
 
 clean: ## remove what make made
-	rm -rf bin out $(OBJECT)
+	rm -rf bin out $(OBJECTS)
 
 ## For those who change rota
 
@@ -72,19 +73,19 @@ formatted: ## check that Go and C are formatted
 	@bad=$$(for f in $(C_FILES); do $(CLANG_FORMAT) $$f | cmp -s - $$f || echo $$f; done); \
 		[ -z "$$bad" ] || { echo "not formatted (run make format):"; echo "$$bad"; exit 1; }
 
-lint: $(OBJECT) ## look for mistakes in Go without running it
+lint: $(OBJECTS) ## look for mistakes in Go without running it
 	go vet ./... ./.ci/tally
 	go vet -tags vm ./...
 	go run $(STATICCHECK) -tags vm ./...
 
-generate: $(OBJECT) ## write the generated files anew
+generate: $(OBJECTS) ## write the generated files anew
 	go generate ./...
 
-generated: $(OBJECT) ## check that the generated files are what would be generated
+generated: $(OBJECTS) ## check that the generated files are what would be generated
 	@before=$$(git diff | sha256sum); go generate ./... && [ "$$before" = "$$(git diff | sha256sum)" ] || \
 		{ git diff --stat; echo "generated files differ from what is in the tree: commit what \"make generate\" writes"; exit 1; }
 
-unit: $(OBJECT) ## run the unit tests
+unit: $(OBJECTS) ## run the unit tests
 	@mkdir -p out/test
 	@set -o pipefail; go test -json -timeout 5m ./... ./.ci/tally | go run ./.ci/tally -o out/test/unit.json
 
@@ -95,7 +96,7 @@ vm: build ## run the tests in virtual machines
 		$$(for f in $(VM_FILES); do echo ./$$(dirname $$f); done | sort -u) \
 		| go run ./.ci/tally -o out/test/vm.json
 
-arm64: $(OBJECT) ## build rota for arm64
+arm64: $(OBJECTS) ## build rota for arm64
 	GOARCH=arm64 $(GOBUILD) -o bin/rota-arm64 ./cmd/rota
 
 cost: build ## count the instructions of a turn anew, into docs/cost.json
@@ -104,12 +105,12 @@ cost: build ## count the instructions of a turn anew, into docs/cost.json
 kernels: bin/rota-lab ## fetch the kernels that the lab boots (MIRROR=URI: from this Debian archive)
 	bin/rota-lab kernels fetch $(if $(MIRROR),--mirror $(MIRROR))
 
-$(OBJECT): $(wildcard bpf/*.c bpf/*.h)
-	$(CLANG) $(BPFFLAGS) -c bpf/rota.bpf.c -o $@
+$(OBJECTS): $(wildcard bpf/*.c bpf/*.h)
+	$(CLANG) $(BPFFLAGS) -c bpf/$(notdir $(@:.o=.c)) -o $@
 	llvm-strip-19 -g $@
 
 # Go knows best what is out of date.
-bin/rota: $(OBJECT) FORCE
+bin/rota: $(OBJECTS) FORCE
 	$(GOBUILD) -o $@ ./cmd/rota
 
 bin/rota-lab: FORCE

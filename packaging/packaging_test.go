@@ -119,7 +119,7 @@ func TestDebianPackage(t *testing.T) {
 				t.Errorf("version %q, want %q", got, want)
 			}
 			list := tool(t, "dpkg-deb", "-c", pkg)
-			for _, file := range []string{"/usr/bin/rota", "/etc/rota/rota.yaml", "/usr/lib/systemd/system/rota.service", "/usr/share/doc/rota/LICENSE"} {
+			for _, file := range []string{"/usr/bin/rota", "/etc/rota/rota.yaml", "/usr/lib/systemd/system/rota.service", "/usr/share/doc/rota/LICENSE", "/usr/share/doc/rota/examples/desktop.yaml"} {
 				if !strings.Contains(list, " ."+file+"\n") {
 					t.Errorf("%s is missing in:\n%s", file, list)
 				}

@@ -1,7 +1,8 @@
 // Package pipe measures round trips over a bare pair of pipes between two
 // processes: the least that one process can ask another and be answered. It is
 // the scale beside which a binder call is read, at the same level and under the
-// same load.
+// same load. With both processes on one CPU, and beside the same system calls of
+// one process, it tells what a context switch costs.
 package pipe
 
 import (
@@ -20,9 +21,15 @@ import (
 
 // Roles of the two processes; Main of the program has them.
 const (
-	NearRole = "pipe-near"
-	FarRole  = "pipe-far"
+	NearRole   = "pipe-near"
+	FarRole    = "pipe-far"
+	SwitchRole = "pipe-switch"
 )
+
+// Roles are the processes of this package.
+func Roles() map[string]peer.Role {
+	return map[string]peer.Role{NearRole: Near, FarRole: Far, SwitchRole: switchNear}
+}
 
 // messageBytes is what goes each way: as much as in a binder latency call.
 const messageBytes = 16
@@ -33,10 +40,11 @@ const (
 	writeFd = 5
 )
 
-// order says how often to ask, and at which level.
+// order says how often to ask, at which level, and on which CPU; nil: on any.
 type order struct {
 	Trips int
 	Level level.Level
+	CPU   *int
 }
 
 // Measure returns the times of that many round trips in each of so many pairs of
@@ -44,7 +52,7 @@ type order struct {
 func Measure(g *peer.Group, pairs, trips int, l level.Level) (spans []time.Duration, err error) {
 	near := make([]*peer.Process, pairs)
 	for i := range near {
-		far, err := join(g, &near[i], order{trips, l})
+		far, err := join(g, &near[i], NearRole, order{Trips: trips, Level: l})
 		if err != nil {
 			return nil, err
 		}
@@ -73,7 +81,7 @@ func Measure(g *peer.Group, pairs, trips int, l level.Level) (spans []time.Durat
 type ready struct{}
 
 // join starts two processes with pipes between them.
-func join(g *peer.Group, near **peer.Process, o order) (far *peer.Process, err error) {
+func join(g *peer.Group, near **peer.Process, role string, o order) (far *peer.Process, err error) {
 	there, ask, err := os.Pipe()
 	if err != nil {
 		return nil, err
@@ -90,7 +98,7 @@ func join(g *peer.Group, near **peer.Process, o order) (far *peer.Process, err e
 	if far, err = g.Start("far end of the pipes", FarRole, o, there, answer); err != nil {
 		return nil, err
 	}
-	if *near, err = g.Start("near end of the pipes", NearRole, o, back, ask); err == nil {
+	if *near, err = g.Start("near end of the pipes", role, o, back, ask); err == nil {
 		err = (*near).Hear(&ready{})
 	}
 	if err != nil {
@@ -107,6 +115,11 @@ func begin(p *peer.Peer) (order, error) {
 	}
 	runtime.LockOSThread()
 	runtime.GOMAXPROCS(3)
+	if o.CPU != nil {
+		if err := pin(*o.CPU); err != nil {
+			return o, err
+		}
+	}
 	return o, o.Level.Set()
 }
 

@@ -9,7 +9,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	peer.Main(os.Args, map[string]peer.Role{NearRole: Near, FarRole: Far})
+	peer.Main(os.Args, Roles())
 	os.Exit(m.Run())
 }
 

@@ -15,17 +15,20 @@ import (
 	"rota/bench/binder/latency"
 	"rota/bench/binder/throughput"
 	"rota/bench/peer"
+	"rota/bench/pipe"
 )
 
 func benchCommand() *cobra.Command {
 	return group(&cobra.Command{
 		Use:   "bench",
-		Short: "Measure: binder calls, their latency and throughput",
-		Long: `bench holds measuring tools. They need no daemon and measure whatever scheduler
-the kernel has.`,
+		Short: "Measure: waits for a CPU, the cost of a switch, binder calls",
+		Long: `bench holds measuring tools. They need no daemon, unless asked for one of its
+classes, and measure whatever scheduler the kernel has.`,
 		Example: `  sudo rota bench binder-latency -i 5000 -pair 3
-  sudo rota bench hwbinder-throughput`,
-	}, latencyCommand(latency.Binder), latencyCommand(latency.HwBinder),
+  sudo rota bench hwbinder-throughput
+  sudo rota bench runnable --pid 4321
+  rota bench switch`,
+	}, runnableCommand(), switchCommand(), latencyCommand(latency.Binder), latencyCommand(latency.HwBinder),
 		throughputCommand("binder"), throughputCommand("hwbinder"))
 }
 
@@ -33,6 +36,7 @@ the kernel has.`,
 func benchRoles() map[string]peer.Role {
 	roles := latency.Roles()
 	maps.Copy(roles, throughput.Roles())
+	maps.Copy(roles, pipe.Roles())
 	return roles
 }
 

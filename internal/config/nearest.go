@@ -41,8 +41,8 @@ func distance(a, b string) int {
 	return row[len(b)]
 }
 
-// meant is the fix for an unknown word.
-func meant(word string, known []string) string {
+// Meant is the fix for an unknown word.
+func Meant(word string, known []string) string {
 	if n := nearest(word, known); n != "" {
 		return "did you mean " + n + "?"
 	}

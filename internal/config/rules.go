@@ -62,7 +62,7 @@ func (r *reader) match(n *yaml.Node, object string, rule *Rule) {
 
 func parseClass(s string, known []string) (string, error) {
 	if !slices.Contains(known, s) {
-		return "", &valueError{"is unknown", meant(s, known)}
+		return "", &valueError{"is unknown", Meant(s, known)}
 	}
 	return s, nil
 }

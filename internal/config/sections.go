@@ -76,7 +76,7 @@ func parsePreset(s string) (preset, error) {
 		}
 		names = append(names, p.name)
 	}
-	return preset{}, &valueError{"is unknown", meant(s, names)}
+	return preset{}, &valueError{"is unknown", Meant(s, names)}
 }
 
 func parseSwitch(s string) (bool, error) {
@@ -189,7 +189,7 @@ func parseName(s string) (string, error) {
 func parseTier(s string) (string, error) {
 	tiers := []string{TierPriority, TierFair, TierBackground}
 	if !slices.Contains(tiers, s) {
-		return "", &valueError{"is unknown", meant(s, tiers)}
+		return "", &valueError{"is unknown", Meant(s, tiers)}
 	}
 	return s, nil
 }

@@ -52,7 +52,7 @@ func (r *reader) field(key, value *yaml.Node, object string, fields []field) {
 		r.fault(key.Line, "write a word", "%sa key must be a word, not %s", prefix(object), shape(key))
 		return
 	}
-	r.fault(key.Line, meant(key.Value, names(fields)), "%sunknown key %s", prefix(object), quoted(key.Value))
+	r.fault(key.Line, Meant(key.Value, names(fields)), "%sunknown key %s", prefix(object), quoted(key.Value))
 }
 
 func (r *reader) later(line int, object, key string) {
