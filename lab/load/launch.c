@@ -21,13 +21,14 @@
  * process is small; system_server doesn't call back; provider and system_server are
  * the context managers of two devices, so that no service manager is asked.
  *
- * Prints a line for each launch: "launch_ms 81.2 cpu_ms 80.1 voluntary 120 forced 14
- * app_units 2011 bg_units 5833", with CPU time and context switches of the app's
- * process, and the units of work that were done meanwhile.
+ * Prints a line for each launch: "launch_ms 81.2 cpu_ms 80.1 served_ms 20.5 voluntary
+ * 120 forced 14 app_units 2011 bg_units 5833", with CPU time of the app's process and of
+ * the services for it, its context switches, and the units of work done meanwhile.
  */
 #define _GNU_SOURCE
 #include "launch_system.h"
 
+#include <inttypes.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 
@@ -123,22 +124,43 @@ static void await_end(uint32_t launch)
 			die("launch");
 }
 
+/* what has been counted when a launch begins */
+struct before {
+	uint64_t ns, app_units, bg_units, served_ns;
+};
+
+static struct before look(void)
+{
+	return (struct before){
+		.app_units = atomic_load(&shared->app_units),
+		.bg_units = atomic_load(&shared->bg_units),
+		.served_ns = atomic_load(&shared->served_ns),
+		.ns = clock_ns(CLOCK_MONOTONIC),
+	};
+}
+
+static void print(struct before b)
+{
+	uint64_t app_units = atomic_load(&shared->app_units) - b.app_units;
+	uint64_t served_ns = atomic_load(&shared->served_ns) - b.served_ns;
+
+	printf("launch_ms %.3f ", (double)(shared->ended_ns - b.ns) / 1e6);
+	printf("cpu_ms %.3f ", (double)shared->cpu_us / 1e3);
+	printf("served_ms %.3f ", (double)served_ns / 1e6);
+	printf("voluntary %" PRIu64 " forced %" PRIu64 " ", shared->voluntary, shared->forced);
+	printf("app_units %" PRIu64 " bg_units %" PRIu64 "\n", app_units,
+	       shared->ended_bg_units - b.bg_units);
+}
+
 static void launch(int system, uint32_t number)
 {
 	struct message m = { .units = START_UNITS / 2, .held = START_UNITS / 2 };
-	uint64_t start, app_units = atomic_load(&shared->app_units), bg_units;
+	struct before before = look();
 
 	m.seed = (uint32_t)(first_seed * 1000 + number);
-	bg_units = atomic_load(&shared->bg_units);
-	start = clock_ns(CLOCK_MONOTONIC);
 	binder_call(system, CALL_START, &m);
 	await_end(number);
-	printf("launch_ms %.3f cpu_ms %.3f voluntary %llu forced %llu app_units %llu bg_units "
-	       "%llu\n",
-	       (double)(shared->ended_ns - start) / 1e6, (double)shared->cpu_us / 1e3,
-	       (unsigned long long)shared->voluntary, (unsigned long long)shared->forced,
-	       (unsigned long long)(atomic_load(&shared->app_units) - app_units),
-	       (unsigned long long)(shared->ended_bg_units - bg_units));
+	print(before);
 	while (!kill(atomic_load(&shared->pid), 0))
 		usleep(1000);
 }

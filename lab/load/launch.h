@@ -32,6 +32,7 @@ static enum app_kind { APP_PLAIN, APP_NICE, APP_FIFO } app_kind;
 struct shared {
 	_Atomic uint64_t app_units; /* work done, of the app and of what it calls */
 	_Atomic uint64_t bg_units;  /* and of all others */
+	_Atomic uint64_t served_ns; /* CPU time of the services for the app */
 	/* of the app that ended last: */
 	uint64_t ended_ns, ended_bg_units; /* when its first frame was reported */
 	uint64_t voluntary, forced;	   /* context switches */

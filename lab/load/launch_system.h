@@ -34,16 +34,31 @@ static inline void start_app(uint32_t seed)
 	atomic_store(&shared->pid, pid);
 }
 
+/*
+ * charge counts what this thread has used since it was last asked to; what it uses to
+ * send an answer counts for the next call.
+ */
+static inline void charge(int background)
+{
+	static __thread uint64_t charged_ns;
+	uint64_t now = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+
+	if (!background)
+		atomic_fetch_add(&shared->served_ns, now - charged_ns);
+	charged_ns = now;
+}
+
 static inline void serve_call(uint32_t code, const struct message *m)
 {
 	work(m->units, (int)m->background);
-	if (code == CALL_PLAIN)
-		return;
-	pthread_mutex_lock(&service_lock);
-	work(m->held, (int)m->background);
-	pthread_mutex_unlock(&service_lock);
+	if (code != CALL_PLAIN) {
+		pthread_mutex_lock(&service_lock);
+		work(m->held, (int)m->background);
+		pthread_mutex_unlock(&service_lock);
+	}
 	if (code == CALL_START)
 		start_app(m->seed);
+	charge((int)m->background);
 }
 
 static inline void *pool_thread(void *arg)

@@ -6,14 +6,14 @@ import (
 	"rota/lab/scenario/output"
 )
 
-const launchLine = "launch_ms 80.5 cpu_ms 78 voluntary 120 forced 14 app_units 2000 bg_units 6000\n"
+const launchLine = "launch_ms 80.5 cpu_ms 78 served_ms 20 voluntary 120 forced 14 app_units 2000 bg_units 6000\n"
 
 func TestReadLaunches(t *testing.T) {
-	all, err := readLaunches(launchLine + "launch_ms 119.5 cpu_ms 79 voluntary 130 forced 16 app_units 2200 bg_units 9000\n")
-	if err != nil || all.ms.Avg() != 100 || all.ms.Percentile(99) != 119.5 || all.forced.Avg() != 15 || all.voluntary.Avg() != 125 || all.cpu.Max() != 79 || all.app != 4200 || all.bg != 15000 {
+	all, err := readLaunches(launchLine + "launch_ms 119.5 cpu_ms 82 served_ms 20 voluntary 130 forced 16 app_units 2200 bg_units 9000\n")
+	if err != nil || all.ms.Avg() != 100 || all.ms.Percentile(99) != 119.5 || all.forced.Avg() != 15 || all.voluntary.Avg() != 125 || all.cpuPct(4) != 25 || all.app != 4200 || all.bg != 15000 {
 		t.Errorf("%+v, error %v", all, err)
 	}
-	for _, text := range []string{"", "\n\n", "launch_ms 80.5", launchLine + "launch: Success\n", launchLine + "launch_ms 0 cpu_ms 1 voluntary 1 forced 1 app_units 1 bg_units 1"} {
+	for _, text := range []string{"", "\n\n", "launch_ms 80.5", launchLine + "launch: Success\n", launchLine + "launch_ms 0 cpu_ms 1 served_ms 1 voluntary 1 forced 1 app_units 1 bg_units 1"} {
 		if _, err := readLaunches(text); err == nil {
 			t.Errorf("%q was understood", text)
 		}

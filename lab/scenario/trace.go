@@ -52,7 +52,7 @@ func (t *trace) stop() (io.ReadCloser, error) {
 	return f, nil
 }
 
-// close makes tracing what it was before.
+// close ends the events; what they wrote stays.
 func (t *trace) close() {
 	for _, dir := range t.events {
 		writeTrace(filepath.Join(dir, "enable"), "0")
