@@ -36,6 +36,13 @@ func TestBinder(t *testing.T) {
 	promised(t, "binder", "--row", "rota+classes")
 }
 
+// TestLaunch starts an app whose threads are in a priority class and whose services
+// are not.
+func TestLaunch(t *testing.T) {
+	t.Parallel()
+	promised(t, "launch", "--row", "kernel,rota+classes")
+}
+
 // TestBinderDriver runs the tests of the protocol that need the driver: dead
 // servers, full buffers, parcels that are too large, several threads.
 func TestBinderDriver(t *testing.T) {
