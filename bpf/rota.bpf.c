@@ -22,8 +22,7 @@
  *     keep that from hurting.
  *   - Below priority, EEVDF: weights give shares, lag survives sleep.
  *   - What a priority task waits for runs at its level, and what that waits
- *     for, until the wait ends (inherit, wait,
- *     binder).
+ *     for, until the wait ends (inherit, wait, binder).
  *   - State per CPU and per cache domain only. A switch takes no lock of ours,
  *     no shared atomic, no allocation.
  *   - Which rule matches a task is decided in user space, once per exec or

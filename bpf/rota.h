@@ -31,9 +31,9 @@ enum rota_fair {
 
 /* Why a task waits for another. */
 enum rota_reason {
-	ROTA_FUTEX = 0, /* for the owner of a lock in user space */
-	ROTA_LOCK = 1,	/* for the owner of a lock in the kernel */
-	ROTA_WAKE = 2,	/* for the task that it woke before it went to sleep */
+	ROTA_FUTEX = 0,	 /* for the owner of a lock in user space */
+	ROTA_LOCK = 1,	 /* for the owner of a lock in the kernel */
+	ROTA_WAKE = 2,	 /* for the task that it woke before it went to sleep */
 	ROTA_BINDER = 3, /* for the answer to a binder call */
 	ROTA_REASONS = 4,
 };
