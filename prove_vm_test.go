@@ -163,6 +163,39 @@ func TestInheritance(t *testing.T) {
 	promised(t, "inversion", "--row", "rota+classes")
 }
 
+// explained: a client of a priority class asks a server of the background through a
+// pipe, and waits; four hogs want the CPUs.
+const explained = `mkfifo /ask /answer
+sh -c 'printf inv-low > /proc/self/comm; while read x; do i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done; echo done; done' < /ask > /answer & server=$!
+sh -c 'printf inv-high > /proc/self/comm; exec 3>/ask 4</answer; sleep 1; echo x >&3; read y <&4' & client=$!
+sleep 0.5
+for i in 1 2 3 4; do (while :; do :; done) & done
+for i in 1 2 3 4 5 6 7 8; do sleep 0.1; rota explain $server; rota explain $client; done
+:
+`
+
+// TestExplain asks why a task runs as it does while it is boosted.
+func TestExplain(t *testing.T) {
+	t.Parallel()
+	config := filepath.Join(t.TempDir(), "rota.yaml")
+	text := "classes: [{name: high, tier: priority}, {name: low, tier: background}]\n" +
+		"rules: [{match: {comm: inv-high}, class: high}, {match: {comm: inv-low}, class: low}]\n"
+	if err := os.WriteFile(config, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	out := lab(t, "exec", "--sched", "rota", "--config", config, "--", explained)
+	for _, words := range []string{
+		`class +low, tier background \(rule at .*:2\)`,
+		`level +high: boosted, `,
+		`boost by +\d+ inv-high \(class high\) -> \d+ inv-low \(wakeup, `,
+		`waits for +\d+ inv-low \(wakeup, `,
+	} {
+		if !regexp.MustCompile(words).MatchString(out) {
+			t.Errorf("no %q", words)
+		}
+	}
+}
+
 // TestCgroups holds cgroups to their weights and limits.
 func TestCgroups(t *testing.T) {
 	t.Parallel()

@@ -254,6 +254,7 @@ static __always_inline void inherit_begin(struct task_ctx *taskc, u64 edge)
 		edge |= INHERIT_ACTIVE;
 	if (READ_ONCE(taskc->waits) == edge)
 		return;
+	taskc->waits_at_ns = bpf_ktime_get_ns();
 	before = __sync_lock_test_and_set(&taskc->waits, edge);
 	if (edge & INHERIT_ACTIVE)
 		inherit_follow(edge, task_boosted(taskc) ? taskc->lent : taskc->class, true);

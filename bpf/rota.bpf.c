@@ -60,6 +60,7 @@
 #include "rescue.bpf.h"
 #include "event.bpf.h"
 #include "class.bpf.h"
+#include "explain.bpf.h"
 #include "dump.bpf.h"
 
 char _license[] SEC("license") = "GPL";

@@ -174,6 +174,27 @@ struct rota_record {
 	__u32 pad;
 };
 
+/* In and out of rota_explain_task(): what the scheduler knows of one task. */
+struct rota_explain {
+	__u64 start_ns;
+	__u64 slice_ns;
+	__u64 boosted_ns; /* CPU time since it was boosted first in this wait */
+	__u64 ready_ns;	  /* for how long it is ready and waits for a CPU, 0: it does not */
+	__u64 waits_ns;	  /* for how long it waits for another */
+	__u32 tid;	  /* in */
+	__s32 result;	  /* 0 or a negative errno */
+	__u32 class;
+	__u32 level; /* the class at whose level it runs */
+	__u32 weight;
+	__u32 cpu;
+	__u32 running;
+	__u32 awaited;	 /* somebody who gives a boost waits for it */
+	__u32 spent;	 /* but it has used up its time */
+	__u32 waits_tid; /* for whom it waits, 0: nobody */
+	__u32 waits_reason;
+	__u32 waits_gives; /* and gives him its level */
+};
+
 /* Argument of the program that puts one task into a class. */
 struct rota_set_class {
 	__u64 start_ns; /* 0: whoever has this tid now */

@@ -40,6 +40,7 @@ struct task_ctx {
 	u32 tid;
 	/* Inheritance, see inherit.bpf.h. */
 	u64 waits;	 /* for whom it waits; atomic exchange, partner: inherit_follow() */
+	u64 waits_at_ns; /* since when */
 	u64 serves;	 /* its sleeps << 32 | those it serves; atomic, partner: inherit_count() */
 	u64 woke;	 /* whom it woke last since it woke itself */
 	u64 boosted_ns;	 /* CPU time since it was boosted */

@@ -55,6 +55,20 @@ func (canned) Status() api.Status {
 	return s
 }
 
+func (canned) Explain(_ context.Context, pid int) (api.Explanation, error) {
+	if pid != 7 {
+		return api.Explanation{}, &api.Error{Code: 404, Fault: "task 8: no such task", Fix: "look for it"}
+	}
+	link := api.Link{TID: 7, Name: "ser\x1bver", Reason: "binder", Gives: true, AgeMicros: 1500}
+	return api.Explanation{PID: 7, Threads: []api.Thread{
+		{TID: 7, Name: "ser\x1bver", Class: "default", Tier: "fair", Level: "network", State: "waits for a CPU", CPU: 3, Weight: 1024,
+			SliceMicros: 1000, ReadyMicros: 20, Boosted: true, BoostedMicros: 300,
+			Givers: []api.Giver{{TID: 5, Name: "app", Class: "network", Chain: []api.Link{{TID: 6, Name: "worker", Reason: "futex", AgeMicros: 2000}, link}}}},
+		{TID: 8, Name: "b", Class: "network", Rule: "/etc/rota/rota.yaml:9", Tier: "priority", Level: "network", State: "sleeps", Spent: true,
+			WaitsFor: []api.Link{link}},
+	}}, nil
+}
+
 func (canned) Reload(context.Context) (api.Reload, error) {
 	return api.Reload{}, &api.Error{
 		Code: 422, Fault: "configuration /etc/rota/rota.yaml is refused", Fix: "the old configuration stays in force",

@@ -99,6 +99,49 @@ type Boosts struct {
 	RuntimeMicros int64  `json:"runtimeMicros"` // CPU time of boosted tasks
 }
 
+// Explanation is the answer to GET /v1/explain?pid=N.
+type Explanation struct {
+	PID     int      `json:"pid"`
+	Threads []Thread `json:"threads"` // all of a process, or the one thread that was asked for
+}
+
+// Thread is one thread: its class and why, its level and why.
+type Thread struct {
+	TID           int     `json:"tid"`
+	Name          string  `json:"name"`
+	Class         string  `json:"class"`
+	Rule          string  `json:"rule"`   // file:line of the rule that gives the class; empty: none does
+	Tier          string  `json:"tier"`   // of its class
+	Level         string  `json:"level"`  // the class at whose level it runs: its own, or that of a giver
+	State         string  `json:"state"`  // runs, waits for a CPU, sleeps
+	CPU           int     `json:"cpu"`    // that it runs on, or ran on last
+	Weight        uint32  `json:"weight"` // 1024: nice 0 in a class of weight 100
+	SliceMicros   int64   `json:"sliceMicros"`
+	ReadyMicros   int64   `json:"readyMicros"` // for how long it waits for a CPU; 0: it does not
+	Boosted       bool    `json:"boosted"`
+	Spent         bool    `json:"spent"`         // it was boosted until it had used up the time of a boost
+	BoostedMicros int64   `json:"boostedMicros"` // CPU time that it had by this boost
+	Givers        []Giver `json:"givers"`        // who waits for it and gives it a boost
+	WaitsFor      []Link  `json:"waitsFor"`      // the chain from the one that it waits for on
+}
+
+// Giver is one who gives a boost, at the other end of a chain.
+type Giver struct {
+	TID   int    `json:"tid"`
+	Name  string `json:"name"`
+	Class string `json:"class"`
+	Chain []Link `json:"chain"` // from the one that the giver waits for to the thread itself
+}
+
+// Link is one wait of a chain: somebody waits for this task.
+type Link struct {
+	TID       int    `json:"tid"`
+	Name      string `json:"name"`
+	Reason    string `json:"reason"` // futex, lock, wakeup, binder
+	Gives     bool   `json:"gives"`  // it runs at the level of who waits
+	AgeMicros int64  `json:"ageMicros"`
+}
+
 // CPU counts one CPU.
 type CPU struct {
 	CPU         int    `json:"cpu"`

@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"strconv"
 	"syscall"
 )
 
@@ -49,6 +50,15 @@ func (c *Client) Classes(ctx context.Context) (Classes, error) {
 	ctx, cancel := context.WithTimeout(ctx, 2*writeTimeout)
 	defer cancel()
 	return a, c.call(ctx, http.MethodGet, "/v1/classes", &a)
+}
+
+// Explain asks why a thread, or each thread of a process, runs as it does. No such
+// task is an *Error.
+func (c *Client) Explain(ctx context.Context, pid int) (Explanation, error) {
+	var a Explanation
+	ctx, cancel := context.WithTimeout(ctx, 2*writeTimeout)
+	defer cancel()
+	return a, c.call(ctx, http.MethodGet, "/v1/explain?pid="+strconv.Itoa(pid), &a)
 }
 
 // Reload asks the daemon to read its configuration again. A refusal is an

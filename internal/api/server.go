@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"strconv"
 	"time"
 )
 
@@ -25,9 +26,12 @@ const (
 )
 
 // Daemon is what the server speaks for: package daemon, and a fake in tests.
-// Both methods may be called at any time and from any goroutine.
+// All methods may be called at any time and from any goroutine.
 type Daemon interface {
 	Status() Status
+	// Explain says of a thread, or of all threads of a process, why each runs as it
+	// does. A refusal is an *Error.
+	Explain(ctx context.Context, pid int) (Explanation, error)
 	// Reload reads the configuration again. A refusal is an *Error.
 	Reload(context.Context) (Reload, error)
 }
@@ -43,8 +47,19 @@ func routes(d Daemon) []route {
 	return []route{
 		{http.MethodGet, "/v1/status", func(*http.Request) (any, error) { return d.Status(), nil }, writeTimeout},
 		{http.MethodGet, "/v1/classes", func(*http.Request) (any, error) { return Classes{d.Status().Classes}, nil }, writeTimeout},
+		{http.MethodGet, "/v1/explain", func(r *http.Request) (any, error) { return explain(r, d) }, writeTimeout},
 		{http.MethodPost, "/v1/reload", func(r *http.Request) (any, error) { return d.Reload(r.Context()) }, reloadTimeout},
 	}
+}
+
+// explain finds the task that a request is about.
+func explain(r *http.Request, d Daemon) (any, error) {
+	text := r.URL.Query().Get("pid")
+	pid, err := strconv.ParseUint(text, 10, 22)
+	if err != nil || pid == 0 {
+		return nil, &Error{Code: http.StatusBadRequest, Fault: fmt.Sprintf("pid %s: not the number of a task", shorten(text)), Fix: "ask for /v1/explain?pid=N"}
+	}
+	return d.Explain(r.Context(), int(pid))
 }
 
 // Serve answers on l until ctx ends, and closes l.

@@ -27,6 +27,10 @@ func (f fakeDaemon) Status() Status {
 	return Status{State: Running, Classes: []Class{{Name: "default"}}, CPUs: []CPU{}, KernelEvents: map[string]int64{}}
 }
 
+func (f fakeDaemon) Explain(_ context.Context, pid int) (Explanation, error) {
+	return Explanation{PID: pid}, f.refuse
+}
+
 func (f fakeDaemon) Reload(context.Context) (Reload, error) { return Reload{Tasks: 7}, f.refuse }
 
 // serve answers on a real socket until the test ends.
@@ -62,6 +66,22 @@ func TestClient(t *testing.T) {
 	}
 	if a, err := c.Reload(t.Context()); err != nil || a.Tasks != 7 {
 		t.Errorf("%+v, %v", a, err)
+	}
+}
+
+// The number of a task is checked before anybody looks for it.
+func TestExplain(t *testing.T) {
+	c := NewClient(serve(t, fakeDaemon{}))
+	if a, err := c.Explain(t.Context(), 4711); err != nil || a.PID != 4711 {
+		t.Errorf("%+v, %v", a, err)
+	}
+	for _, pid := range []string{"", "0", "-1", "x", "4194305", "99999999999999999999"} {
+		var a Explanation
+		var refused *Error
+		err := c.call(t.Context(), http.MethodGet, "/v1/explain?pid="+pid, &a)
+		if !errors.As(err, &refused) || refused.Code != http.StatusBadRequest {
+			t.Errorf("%q: %+v, %v", pid, a, err)
+		}
 	}
 }
 

@@ -26,6 +26,7 @@ type Scheduler interface {
 	Events() <-chan sched.Event
 	Exit() <-chan sched.ExitInfo
 	Stats() (sched.Stats, error)
+	Explain(tid uint32) (sched.Task, error)
 	Close() error
 }
 

@@ -27,6 +27,7 @@ type fakeScheduler struct {
 	sets    int
 	stats   sched.Stats
 	refuse  error // what Configure answers
+	tasks   map[uint32]sched.Task
 	closed  bool
 }
 
@@ -47,6 +48,16 @@ func (f *fakeScheduler) Configure(p sched.Params) error {
 	}
 	f.params = append(f.params, p)
 	return nil
+}
+
+func (f *fakeScheduler) Explain(tid uint32) (sched.Task, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	t, known := f.tasks[tid]
+	if !known {
+		return t, fs.ErrNotExist
+	}
+	return t, nil
 }
 
 func (f *fakeScheduler) SetClass(t sched.TaskID, class int) error {

@@ -156,6 +156,41 @@ func (s *Scheduler) SetClass(t TaskID, class int) error {
 	}
 }
 
+// reasonNames are the words for why a task waits.
+var reasonNames = [reasons]string{"futex", "lock", "wakeup", "binder"}
+
+// Explain tells what the scheduler knows of the task that has this TID now. It
+// returns an error that wraps fs.ErrNotExist when there is none.
+func (s *Scheduler) Explain(tid uint32) (Task, error) {
+	out := rotaExplain{}
+	opts := &ebpf.RunOptions{Context: rotaExplain{Tid: tid}, ContextOut: &out}
+	if _, err := s.coll.Programs["rota_explain_task"].Run(opts); err != nil {
+		return Task{}, fmt.Errorf("task %d: %w", tid, err)
+	}
+	if out.Result != 0 {
+		return Task{}, fmt.Errorf("task %d: %w", tid, fs.ErrNotExist)
+	}
+	return out.task(), nil
+}
+
+func (e *rotaExplain) task() Task {
+	t := Task{
+		Class: int(e.Class), Level: int(e.Level), Weight: e.Weight,
+		Slice: time.Duration(e.SliceNs), CPU: int(e.Cpu), Running: e.Running != 0, Ready: time.Duration(e.ReadyNs),
+		Awaited: e.Awaited != 0, Spent: e.Spent != 0,
+	}
+	if t.Awaited {
+		t.Boosted = time.Duration(e.BoostedNs)
+	}
+	if e.WaitsTid != 0 {
+		t.Waits = Wait{TID: e.WaitsTid, Gives: e.WaitsGives != 0, For: time.Duration(e.WaitsNs)}
+		if e.WaitsReason < reasons {
+			t.Waits.Reason = reasonNames[e.WaitsReason]
+		}
+	}
+	return t
+}
+
 // DebugFault ends the scheduler as an error of its own would, so that tests
 // can see what happens then.
 func (s *Scheduler) DebugFault() error {

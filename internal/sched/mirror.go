@@ -102,6 +102,26 @@ type rotaSetClass struct {
 	Pad     uint32
 }
 
+type rotaExplain struct {
+	StartNs     uint64
+	SliceNs     uint64
+	BoostedNs   uint64
+	ReadyNs     uint64
+	WaitsNs     uint64
+	Tid         uint32
+	Result      int32
+	Class       uint32
+	Level       uint32
+	Weight      uint32
+	Cpu         uint32
+	Running     uint32
+	Awaited     uint32
+	Spent       uint32
+	WaitsTid    uint32
+	WaitsReason uint32
+	WaitsGives  uint32
+}
+
 type rotaExit struct {
 	Kind   uint64
 	Code   int64

@@ -81,7 +81,7 @@ func TestMirror(t *testing.T) {
 	spec := object(t)
 	mirrors := []any{
 		rotaTopology{}, rotaKnobs{}, rotaClass{}, rotaClassStats{}, rotaCpuStats{},
-		rotaSetClass{}, rotaExit{},
+		rotaSetClass{}, rotaExplain{}, rotaExit{},
 	}
 	for _, mirror := range mirrors {
 		name := inC(reflect.TypeOf(mirror).Name())
@@ -231,7 +231,7 @@ func TestPrepare(t *testing.T) {
 			t.Errorf("%s begins with %v, want %v", name, got[:len(data)], data)
 		}
 	}
-	for _, name := range []string{"rota_set_class", "rota_reconfigured", "rota_debug_fault", "rota_on_exec", "rota_on_rename"} {
+	for _, name := range []string{"rota_set_class", "rota_explain_task", "rota_reconfigured", "rota_debug_fault", "rota_on_exec", "rota_on_rename"} {
 		if spec.Programs[name] == nil {
 			t.Errorf("the object has no program %q", name)
 		}

@@ -158,6 +158,28 @@ type BoostStats struct {
 	Runtime time.Duration // CPU time of boosted tasks
 }
 
+// Task is what the scheduler knows of one task.
+type Task struct {
+	Class, Level int // of Params.Classes: its own, and the one at whose level it runs
+	Weight       uint32
+	Slice        time.Duration
+	CPU          int
+	Running      bool
+	Ready        time.Duration // for how long it waits for a CPU; 0: it does not
+	Awaited      bool          // somebody who gives a boost waits for it
+	Spent        bool          // but it has used up the time of a boost
+	Boosted      time.Duration // CPU time that it had by this boost
+	Waits        Wait
+}
+
+// Wait says for whom a task waits.
+type Wait struct {
+	TID    uint32 // 0: for nobody that is known
+	Reason string // "futex", "lock", "wakeup", "binder"
+	Gives  bool   // whom it waits for runs at its level
+	For    time.Duration
+}
+
 // Stats is one consistent-enough reading of all counters.
 type Stats struct {
 	Since   time.Time

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * explain: says what rota knows of one live task.
+ *
+ * Problem: why a task runs when it does is in its context, which only programs
+ * of the scheduler can read.
+ *
+ * How: a program that the daemon runs by system call, with the tid. It copies
+ * what matters; names and the way along chains are the daemon's work.
+ *
+ * Limits: read without locks, so a task that changes meanwhile may show some of
+ * its old and some of its new state.
+ */
+
+static void explain_task(const struct task_struct *p, const struct task_ctx *taskc,
+			 struct rota_explain *out)
+{
+	u64 edge = READ_ONCE(taskc->waits), now_ns = bpf_ktime_get_ns();
+
+	out->start_ns = p->start_boottime;
+	out->class = taskc->class;
+	out->level = task_boosted(taskc) ? taskc->lent : taskc->class;
+	out->weight = taskc->weight;
+	out->slice_ns = taskc->slice_ns;
+	out->boosted_ns = taskc->boosted_ns;
+	out->cpu = p->thread_info.cpu;
+	out->awaited = task_awaited(taskc);
+	out->spent = task_awaited(taskc) && taskc->spent;
+	out->running = cpu_find(out->cpu)->curr_tid == p->pid;
+	out->ready_ns = taskc->ready_at_ns ? kernel_since(now_ns, taskc->ready_at_ns) : 0;
+	out->waits_tid = edge ? INHERIT_TID(edge) : 0;
+	out->waits_reason = INHERIT_REASON(edge);
+	out->waits_gives = (edge & INHERIT_ACTIVE) != 0;
+	out->waits_ns = edge ? kernel_since(now_ns, taskc->waits_at_ns) : 0;
+}
+
+SEC("syscall")
+int rota_explain_task(struct rota_explain *args)
+{
+	struct task_struct *p = bpf_task_from_pid(args->tid);
+	struct task_ctx *taskc;
+
+	args->result = -ESRCH;
+	if (!p)
+		return 0;
+	taskc = task_try(p);
+	if (taskc) {
+		explain_task(p, taskc, args);
+		args->result = 0;
+	}
+	bpf_task_release(p);
+	return 0;
+}
