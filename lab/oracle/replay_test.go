@@ -3,6 +3,7 @@ package oracle
 import (
 	"bytes"
 	"math/rand/v2"
+	"strings"
 	"testing"
 )
 
@@ -60,10 +61,36 @@ func TestReport(t *testing.T) {
 	report := Check(first(simulate(1, 2, 8, 300, "pick")))
 	var b bytes.Buffer
 	b.WriteString(report.String())
-	for _, want := range []string{"events ", "picks checked", "wrong pick", "fault: 0."} {
+	for _, want := range []string{"events ", "picks checked", "wrong pick", "fault: 0.", "around the first fault:\n"} {
 		if !bytes.Contains(b.Bytes(), []byte(want)) {
 			t.Errorf("no %q in\n%s", want, b.String())
 		}
+	}
+}
+
+// The events around the first fault are those of its queue and of its task, with the
+// one that is wrong among them; where nothing is wrong there are none.
+func TestTrail(t *testing.T) {
+	if report := Check(first(simulate(1, 2, 8, 300, ""))); report.Wrong() > 0 || report.Trail != nil {
+		t.Errorf("%d faults, a trail of %d", report.Wrong(), len(report.Trail))
+	}
+	report := Check(first(simulate(1, 2, 8, 300, "pick")))
+	if n := len(report.Trail); n == 0 || n > trailBefore+trailAfter+1 {
+		t.Fatalf("%d events", n)
+	}
+	// "0.000000123 CPU 1 fair task 5: wrong pick: ..." and "... by CPU 1: pick how 1 task 5 ..."
+	where, _, _ := strings.Cut(report.Words[0], ":")
+	fields := strings.Fields(where)
+	when, cpu, task := fields[0], fields[2], " task "+fields[len(fields)-1]+" "
+	found := false
+	for _, line := range report.Trail {
+		found = found || strings.HasPrefix(line, when) && strings.Contains(line, task)
+		if !strings.Contains(line, " CPU "+cpu+" tier") && !strings.Contains(line, task) {
+			t.Errorf("of another queue and task: %s", line)
+		}
+	}
+	if !found {
+		t.Errorf("%s is not in\n%s", where, strings.Join(report.Trail, "\n"))
 	}
 }
 

@@ -54,6 +54,8 @@ type Report struct {
 	// Words has the first faults of each kind, RaceWords the first races, one
 	// line each.
 	Words, RaceWords []string
+	// Trail has the events around the first fault, one line each.
+	Trail []string
 }
 
 // Wrong is the number of all faults, races left out.
@@ -98,6 +100,9 @@ func (r Report) String() string {
 	for _, words := range r.RaceWords {
 		fmt.Fprintf(&b, "race: %s\n", words)
 	}
+	if len(r.Trail) > 0 {
+		fmt.Fprintf(&b, "around the first fault:\n  %s\n", strings.Join(r.Trail, "\n  "))
+	}
 	return b.String()
 }
 
@@ -107,6 +112,9 @@ func (r *replay) fault(f Fault, e *Event, raced bool, format string, args ...any
 	counts, words := r.report.Faults, &r.report.Words
 	if raced {
 		counts, words = r.report.Races, &r.report.RaceWords
+	}
+	if !raced && r.report.Trail == nil {
+		r.report.Trail = r.trail(e)
 	}
 	counts[f]++
 	if counts[f] <= maxWords {

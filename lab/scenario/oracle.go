@@ -205,6 +205,9 @@ func emitReport(g *guest.Guest, report oracle.Report) {
 	for i, words := range report.Words {
 		g.Event(fmt.Sprintf("fault_%d", i+1), strings.TrimSpace(words))
 	}
+	for i, words := range report.Trail {
+		g.Event(fmt.Sprintf("around_%02d", i), words)
+	}
 	for i, words := range report.RaceWords {
 		g.Event(fmt.Sprintf("race_%d", i+1), strings.TrimSpace(words))
 	}
