@@ -13,9 +13,10 @@
  * ioctl ends the wait, whatever came of it; a wake-up of a task of ours does so
  * before.
  *
- * Limits: who asks by poll() whether the answer is there gives no boost. Of a
- * process without a free thread one thread is boosted, not all; a process of
- * which no thread serves is not. A thread that is called back while it waits, and
+ * Limits: who asks by poll() whether the answer is there gives no boost while he
+ * sleeps. Of a process without a free thread one of its first BINDER_THREADS is
+ * boosted, not all. A caller that gives nothing when it begins to wait, and is
+ * boosted itself later, passes that on only when its call has been taken. A thread that is called back while it waits, and
  * itself calls then, gives none for the rest of its first wait. One-way calls have
  * nobody who waits.
  */
@@ -94,21 +95,35 @@ __noinline u32 binder_find_taker(u32 tgid)
 	return tid;
 }
 
+/* The thread of this process that was woken for the call, 0: none. */
+static u32 binder_woken(const struct task_ctx *taskc, u32 tgid)
+{
+	struct task_struct *p = taskc->woke ? inherit_target(taskc->woke) : NULL;
+	u32 tid = 0;
+
+	if (!p)
+		return 0;
+	if (p->tgid == tgid)
+		tid = p->pid;
+	bpf_task_release(p);
+	return tid;
+}
+
 /* A caller is about to sleep. */
 static void binder_wait(struct task_ctx *taskc)
 {
 	struct task_struct *p;
 	u32 tid = taskc->called;
 
-	if (taskc->called_any && taskc->woke)
-		tid = INHERIT_TID(taskc->woke);
+	if (taskc->called_any && inherit_gives(taskc))
+		tid = binder_woken(taskc, tid) ?: binder_find_taker(tid);
 	else if (taskc->called_any)
-		tid = inherit_gives(taskc) ? binder_find_taker(tid) : 0;
+		tid = 0;
 	taskc->woke = 0;
 	p = tid ? bpf_task_from_pid(tid) : NULL;
 	if (!p)
 		return;
-	inherit_begin(taskc, inherit_edge(p, ROTA_BINDER));
+	inherit_guess(taskc, inherit_edge(p, ROTA_BINDER));
 	bpf_task_release(p);
 }
 
@@ -140,7 +155,9 @@ int BPF_PROG(rota_on_binder_received, struct binder_transaction *t)
 	taskc = task_try(p);
 	if (!taskc)
 		return 0;
-	if (!t->from) { /* an answer, or one-way */
+	if (t->flags & BINDER_ONE_WAY)
+		taskc->binder = BINDER_SERVES;
+	if (!t->from) { /* an answer, one-way, or the caller has died */
 		taskc->called = 0;
 		return 0;
 	}
@@ -149,7 +166,8 @@ int BPF_PROG(rota_on_binder_received, struct binder_transaction *t)
 	if (!client)
 		return 0;
 	clientc = task_try(client);
-	if (clientc && clientc != taskc) {
+	/* Nothing would end the wait of one that dies. */
+	if (clientc && clientc != taskc && !(client->flags & PF_EXITING)) {
 		clientc->called = p->pid;
 		clientc->called_any = 0;
 		inherit_begin(clientc, inherit_edge(p, ROTA_BINDER));
@@ -169,7 +187,9 @@ int BPF_PROG(rota_on_binder_wait, bool proc_work, bool calls)
 	if (!taskc)
 		return 0;
 	if (!calls) {
-		taskc->binder = BINDER_LOOPS;
+		/* Who only calls takes no calls. */
+		if (proc_work || taskc->binder)
+			taskc->binder = BINDER_LOOPS;
 		taskc->called = 0;
 	} else if (taskc->called && !taskc->waits) {
 		binder_wait(taskc);
@@ -180,12 +200,6 @@ int BPF_PROG(rota_on_binder_wait, bool proc_work, bool calls)
 SEC("tp_btf/binder_ioctl_done")
 int BPF_PROG(rota_on_binder_done, int ret)
 {
-	struct task_ctx *taskc;
-
-	if (!inherit_by(ROTA_BINDER))
-		return 0;
-	taskc = task_try(bpf_get_current_task_btf());
-	if (taskc && INHERIT_REASON(taskc->waits) == ROTA_BINDER)
-		inherit_end(taskc);
+	wait_ends(ROTA_BINDER);
 	return 0;
 }

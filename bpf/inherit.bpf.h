@@ -174,7 +174,8 @@ static u64 inherit_give(struct task_struct *p, u64 edge, u32 class, bool last)
 	counters->boosts[INHERIT_REASON(edge) < ROTA_REASONS ? INHERIT_REASON(edge) : 0]++;
 	inherit_raise(p, taskc);
 	next = READ_ONCE(taskc->waits);
-	if (!next || next & INHERIT_ACTIVE || last)
+	/* It may have been taken back already, by who was quicker. */
+	if (!next || next & INHERIT_ACTIVE || last || !task_awaited(taskc))
 		return 0;
 	counters->chained++;
 	/* Whoever wins this exchange counts; who ends the edge meanwhile saw it inactive. */
@@ -260,6 +261,16 @@ static __always_inline void inherit_begin(struct task_ctx *taskc, u64 edge)
 		inherit_follow(edge, task_boosted(taskc) ? taskc->lent : taskc->class, true);
 	if (before & INHERIT_ACTIVE)
 		inherit_follow(before, 0, false);
+}
+
+/* The same as a guess: who knows better, and says so at the same time, wins. */
+static __always_inline void inherit_guess(struct task_ctx *taskc, u64 edge)
+{
+	if (inherit_gives(taskc))
+		edge |= INHERIT_ACTIVE;
+	taskc->waits_at_ns = bpf_ktime_get_ns();
+	if (!__sync_val_compare_and_swap(&taskc->waits, 0, edge) && edge & INHERIT_ACTIVE)
+		inherit_follow(edge, task_boosted(taskc) ? taskc->lent : taskc->class, true);
 }
 
 /*

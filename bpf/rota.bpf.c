@@ -328,9 +328,21 @@ static void compete_here(struct task_struct *p, struct task_ctx *taskc, struct c
 			cpu_queue(cpuc, taskc->tier)->floor_vt = taskc->deadline_vt;
 	}
 	cpuc->local_taken = 0;
-	/* Called while a real-time task ran: the kernel goes on with who ran before, unasked. */
-	if (cpuc->called != cpuc->answered && taskc->tier != ROTA_PRIORITY)
-		scx_bpf_kick_cpu(cpu, KICK_PREEMPT);
+}
+
+/* It has a CPU: its wait is over and counted. */
+static void count_wait(struct task_ctx *taskc, u64 now_ns)
+{
+	struct rota_class_stats *stats = stats_class(taskc->class);
+
+	if (stats) {
+		stats_wait(stats,
+			   taskc->ready_at_ns ? kernel_since(now_ns, taskc->ready_at_ns) : 0);
+		if (taskc->rescued)
+			stats->rescues++;
+	}
+	taskc->rescued = 0;
+	taskc->ready_at_ns = 0;
 }
 
 SEC("struct_ops/rota_running")
@@ -339,7 +351,6 @@ void ROTA_OP(running, struct task_struct *p)
 	u32 cpu = p->thread_info.cpu;
 	struct cpu_ctx *cpuc = cpu_find(cpu);
 	struct task_ctx *taskc = task_find(p);
-	struct rota_class_stats *stats;
 	u64 now_ns = kernel_now_locked();
 
 	if (!taskc)
@@ -350,16 +361,11 @@ void ROTA_OP(running, struct task_struct *p)
 	cpuc->curr_safe_vt = queue_safe(taskc, cpu_queue(cpuc, taskc->tier));
 	record_note(ROTA_RECORD_RUN, 0, taskc, cpu, 0);
 	cpu_counters(cpu)->dispatches[taskc->tier < ROTA_NONE ? taskc->tier : ROTA_FAIR]++;
-	stats = stats_class(taskc->class);
-	if (stats) {
-		stats_wait(stats,
-			   taskc->ready_at_ns ? kernel_since(now_ns, taskc->ready_at_ns) : 0);
-		if (taskc->rescued)
-			stats->rescues++;
-	}
-	taskc->rescued = 0;
-	taskc->ready_at_ns = 0;
+	count_wait(taskc, now_ns);
 	cpuc->asked = 0;
+	/* Called while a real-time task ran: the kernel goes on with who ran before, unasked. */
+	if (cpuc->called != cpuc->answered && taskc->tier != ROTA_PRIORITY)
+		scx_bpf_kick_cpu(cpu, KICK_PREEMPT);
 	if (limit_groups)
 		limit_running(p, taskc, cpu, now_ns);
 }
@@ -444,8 +450,11 @@ void ROTA_OP(exit_task, struct task_struct *p, struct scx_exit_task_args *args)
 {
 	struct task_ctx *taskc = task_try(p);
 
-	if (taskc)
-		class_count(taskc->class, -1);
+	if (!taskc)
+		return;
+	class_count(taskc->class, -1);
+	if (taskc->waits)
+		inherit_end(taskc);
 }
 
 /* The task comes to us from another scheduling class, or is new. */
@@ -472,6 +481,7 @@ void ROTA_OP(disable, struct task_struct *p)
 
 	if (!taskc)
 		return;
+	taskc->ready_at_ns = 0;
 	if (taskc->joined >= 0)
 		queue_leave(taskc, p->thread_info.cpu, true);
 	if (taskc->waits)

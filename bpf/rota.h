@@ -176,9 +176,8 @@ struct rota_record {
 
 /* In and out of rota_explain_task(): what the scheduler knows of one task. */
 struct rota_explain {
-	__u64 start_ns;
 	__u64 slice_ns;
-	__u64 boosted_ns; /* CPU time since it was boosted first in this wait */
+	__u64 boosted_ns; /* CPU time since it was boosted, over several waits if they overlap */
 	__u64 ready_ns;	  /* for how long it is ready and waits for a CPU, 0: it does not */
 	__u64 waits_ns;	  /* for how long it waits for another */
 	__u32 tid;	  /* in */
@@ -193,6 +192,8 @@ struct rota_explain {
 	__u32 waits_tid; /* for whom it waits, 0: nobody */
 	__u32 waits_reason;
 	__u32 waits_gives; /* and gives him its level */
+	__u32 policy;	   /* SCHED_* */
+	__u32 pad;
 };
 
 /* Argument of the program that puts one task into a class. */

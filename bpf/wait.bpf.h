@@ -7,8 +7,9 @@
  * How: where a wait begins the owner is read from the lock. In user space: the
  * word of a PI or robust futex is its owner's tid and a bit for waiters; a mutex
  * of glibc has the word 2 when somebody waits, and the owner 8 bytes on. In the
- * kernel: mutex and rw_semaphore hold a pointer to their owner and some bits. Where a wait ends without sleep, or times out, the exit ends the edge;
- * otherwise the wake-up does (select_cpu, enqueue).
+ * kernel: mutex and rw_semaphore hold a pointer to their owner and some bits.
+ * Where a wait ends without sleep, or times out, the exit ends the edge; otherwise
+ * the wake-up does (select_cpu, enqueue).
  *
  * Limits: locks of other forms have no owner that we know: normal mutexes of musl
  * and bionic, Go's and Java's own, condition variables, semaphores, readers. A
@@ -52,11 +53,15 @@ static void wait_for_thread(u32 tid)
 	bpf_task_release(owner);
 }
 
-static void wait_ends(void)
+/*
+ * The wait for this reason is over: another may go on beside it, as where a wait for
+ * a call takes a lock. Also where the reason boosts no more, for waits from before.
+ */
+static void wait_ends(u32 reason)
 {
 	struct task_ctx *taskc = task_try(bpf_get_current_task_btf());
 
-	if (taskc && taskc->waits)
+	if (taskc && taskc->waits && INHERIT_REASON(taskc->waits) == reason)
 		inherit_end(taskc);
 }
 
@@ -78,8 +83,7 @@ int BPF_PROG(rota_on_futex_wait, u32 *uaddr, unsigned int flags, u32 val)
 SEC("fexit/__futex_wait")
 int BPF_PROG(rota_on_futex_waited)
 {
-	if (inherit_by(ROTA_FUTEX))
-		wait_ends();
+	wait_ends(ROTA_FUTEX);
 	return 0;
 }
 
@@ -96,8 +100,7 @@ int BPF_PROG(rota_on_futex_lock, u32 *uaddr)
 SEC("fexit/futex_lock_pi")
 int BPF_PROG(rota_on_futex_locked)
 {
-	if (inherit_by(ROTA_FUTEX))
-		wait_ends();
+	wait_ends(ROTA_FUTEX);
 	return 0;
 }
 
@@ -140,7 +143,6 @@ int BPF_PROG(rota_on_lock_wait, void *lock, unsigned int flags)
 SEC("tp_btf/contention_end")
 int BPF_PROG(rota_on_lock_waited, void *lock, int ret)
 {
-	if (inherit_by(ROTA_LOCK))
-		wait_ends();
+	wait_ends(ROTA_LOCK);
 	return 0;
 }

@@ -113,7 +113,7 @@ type Thread struct {
 	Rule          string  `json:"rule"`   // file:line of the rule that gives the class; empty: none does
 	Tier          string  `json:"tier"`   // of its class
 	Level         string  `json:"level"`  // the class at whose level it runs: its own, or that of a giver
-	State         string  `json:"state"`  // runs, waits for a CPU, sleeps
+	State         string  `json:"state"`  // runs, waits for a CPU, sleeps; real-time tasks are not rota's
 	CPU           int     `json:"cpu"`    // that it runs on, or ran on last
 	Weight        uint32  `json:"weight"` // 1024: nice 0 in a class of weight 100
 	SliceMicros   int64   `json:"sliceMicros"`

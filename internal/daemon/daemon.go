@@ -55,7 +55,9 @@ type Daemon struct {
 	// change is held by whoever changes what is in force: a reload, or
 	// loading and ending the scheduler. It is taken before mu.
 	change sync.Mutex
-	seen   stamp // of the file that was read last
+	// explaining is held while all tasks are looked at for one client.
+	explaining sync.Mutex
+	seen       stamp // of the file that was read last
 
 	mu       sync.Mutex
 	state    api.State

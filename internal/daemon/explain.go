@@ -19,20 +19,28 @@ const maxChain = 8
 
 // Explain says of a thread, or of all threads of a process, why each runs as it does.
 func (d *Daemon) Explain(ctx context.Context, pid int) (api.Explanation, error) {
+	d.explaining.Lock() // one at a time: each looks at all tasks
+	defer d.explaining.Unlock()
 	s := d.current()
 	if s == nil {
-		return api.Explanation{}, &api.Error{Code: http.StatusServiceUnavailable, Fault: "the scheduler is not attached", Fix: "see: rota status"}
+		return api.Explanation{}, notAttached()
 	}
 	d.mu.Lock()
 	path := d.force.path
 	d.mu.Unlock()
-	e := explainer{s: s, plan: s.plan(), path: path, tasks: map[uint32]sched.Task{}}
+	e := explainer{s: s, plan: s.plan(), path: path, tasks: map[uint32]sched.Task{}, waiters: map[uint32][]uint32{}}
 	tids, err := e.scan(ctx, uint32(pid))
-	if err != nil {
-		return api.Explanation{}, err
+	switch {
+	case errors.Is(err, fs.ErrClosed):
+		return api.Explanation{}, notAttached()
+	case err != nil:
+		return api.Explanation{}, &api.Error{Code: http.StatusServiceUnavailable, Fault: err.Error(), Fix: "try later"}
 	}
 	out := api.Explanation{PID: pid, Threads: []api.Thread{}}
 	for _, tid := range tids {
+		if ctx.Err() != nil {
+			break // nobody waits for the answer
+		}
 		if t, known := e.tasks[tid]; known {
 			out.Threads = append(out.Threads, e.thread(tid, t))
 		}
@@ -43,12 +51,17 @@ func (d *Daemon) Explain(ctx context.Context, pid int) (api.Explanation, error) 
 	return out, nil
 }
 
+func notAttached() *api.Error {
+	return &api.Error{Code: http.StatusServiceUnavailable, Fault: "the scheduler is not attached", Fix: "see: rota status"}
+}
+
 // explainer looks at all tasks once: who waits for whom is known only to those who wait.
 type explainer struct {
-	s     *session
-	plan  *plan
-	path  string // of the configuration
-	tasks map[uint32]sched.Task
+	s       *session
+	plan    *plan
+	path    string // of the configuration
+	tasks   map[uint32]sched.Task
+	waiters map[uint32][]uint32 // those who wait for a task and give it their level
 }
 
 // scan looks at every task, and returns the threads that pid means.
@@ -72,6 +85,9 @@ func (e *explainer) scan(ctx context.Context, pid uint32) (tids []uint32, err er
 			switch {
 			case err == nil:
 				e.tasks[tid] = t
+				if t.Waits.Gives {
+					e.waiters[t.Waits.TID] = append(e.waiters[t.Waits.TID], tid)
+				}
 			case !errors.Is(err, fs.ErrNotExist):
 				return nil, err
 			}
@@ -84,17 +100,22 @@ func (e *explainer) scan(ctx context.Context, pid uint32) (tids []uint32, err er
 }
 
 func (e *explainer) thread(tid uint32, t sched.Task) api.Thread {
-	own := e.class(t.Class)
+	own, givers := e.class(t.Class), []api.Giver{}
+	if own.Tier != sched.Priority { // who has that level already is given none
+		givers = e.givers(tid, nil)
+	}
 	return api.Thread{
 		TID: int(tid), Name: e.name(tid), Class: own.Name, Rule: e.rule(tid, t.Class), Tier: own.Tier.String(),
 		Level: e.class(t.Level).Name, State: state(t), CPU: t.CPU, Weight: t.Weight, SliceMicros: t.Slice.Microseconds(),
 		ReadyMicros: t.Ready.Microseconds(), Boosted: t.Level != t.Class, Spent: t.Spent, BoostedMicros: t.Boosted.Microseconds(),
-		Givers: e.givers(tid, nil), WaitsFor: e.waitsFor(t),
+		Givers: givers, WaitsFor: e.waitsFor(t),
 	}
 }
 
 func state(t sched.Task) string {
 	switch {
+	case t.RealTime:
+		return "real-time, not rota's"
 	case t.Running:
 		return "runs"
 	case t.Ready > 0:
@@ -122,8 +143,12 @@ func (e *explainer) name(tid uint32) string {
 
 // rule is where the rule stands that gives a task this class.
 func (e *explainer) rule(tid uint32, index int) string {
-	given, rule := e.s.tasks.ruleOf(tid)
-	if rule == class.NoRule || given != index || rule >= len(e.plan.config.Rules) {
+	w, err := e.s.tasks.gather(tid)
+	if err != nil {
+		return ""
+	}
+	given, rule := e.plan.rules.Classify(w)
+	if rule == class.NoRule || given != index {
 		return ""
 	}
 	return e.path + ":" + strconv.Itoa(e.plan.config.Rules[rule].Line)
@@ -153,7 +178,7 @@ func (e *explainer) givers(tid uint32, below []api.Link) []api.Giver {
 	if len(below) >= maxChain {
 		return found
 	}
-	for _, above := range e.waiters(tid) {
+	for _, above := range slices.Sorted(slices.Values(e.waiters[tid])) {
 		t := e.tasks[above]
 		chain := append([]api.Link{e.link(t.Waits)}, below...)
 		if own := e.class(t.Class); own.Tier == sched.Priority {
@@ -162,17 +187,6 @@ func (e *explainer) givers(tid uint32, below []api.Link) []api.Giver {
 		}
 		found = append(found, e.givers(above, chain)...)
 	}
-	return found
-}
-
-// waiters are those who wait for a task and give it their level, in their order.
-func (e *explainer) waiters(tid uint32) (found []uint32) {
-	for above, t := range e.tasks {
-		if t.Waits.TID == tid && t.Waits.Gives {
-			found = append(found, above)
-		}
-	}
-	slices.Sort(found)
 	return found
 }
 
@@ -186,14 +200,9 @@ func (s *session) explain(tid uint32) (sched.Task, error) {
 	return s.scheduler.Explain(tid)
 }
 
-// ruleOf is which rule matches a task, and the class that it gives; class.NoRule when
-// none does, for our own threads and for a task that has ended.
-func (t *tasks) ruleOf(tid uint32) (index, rule int) {
+// gather is workload for who does not hold looking.
+func (t *tasks) gather(tid uint32) (class.Workload, error) {
 	t.looking.Lock()
 	defer t.looking.Unlock()
-	w, err := t.workload(tid)
-	if err != nil {
-		return 0, class.NoRule
-	}
-	return t.rules.Classify(w)
+	return t.workload(tid)
 }

@@ -73,6 +73,23 @@ func TestExplainProcess(t *testing.T) {
 	}
 }
 
+// Who is in tier priority is given no boost; a real-time task is somebody else's.
+func TestExplainAbove(t *testing.T) {
+	d, f := explaining(t)
+	f.mu.Lock()
+	f.tasks[13] = sched.Task{Class: 1, Level: 1}
+	f.tasks[14] = sched.Task{RealTime: true}
+	f.mu.Unlock()
+	got, err := d.Explain(t.Context(), 13)
+	if err != nil || len(got.Threads[0].Givers) != 0 || got.Threads[0].Level != "a" {
+		t.Errorf("%+v, %v", got, err)
+	}
+	got, err = d.Explain(t.Context(), 14)
+	if err != nil || got.Threads[0].State != "real-time, not rota's" {
+		t.Errorf("%+v, %v", got, err)
+	}
+}
+
 // Waits that lead back to where they began are followed for a while only.
 func TestExplainRing(t *testing.T) {
 	d, f := explaining(t)

@@ -109,14 +109,10 @@ func checkKfuncs(kernel *btf.Spec) Finding {
 // checkPrivileges asks for the capabilities that loading needs.
 func checkPrivileges() Finding {
 	f := Finding{Name: "privileges", Fatal: true}
-	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
-	var data [2]unix.CapUserData
-	if err := unix.Capget(&header, &data[0]); err != nil {
+	has, err := capabilities()
+	if err != nil {
 		f.Detail, f.Fix = "capabilities: "+err.Error(), "run rota as root"
 		return f
-	}
-	has := func(capability int) bool {
-		return data[capability/32].Effective&(1<<(capability%32)) != 0
 	}
 	var missing []string
 	if !has(unix.CAP_SYS_ADMIN) {
@@ -134,6 +130,18 @@ func checkPrivileges() Finding {
 	}
 	f.OK, f.Detail = true, "sufficient"
 	return f
+}
+
+// capabilities returns what tells whether this process has one.
+func capabilities() (has func(capability int) bool, err error) {
+	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	var data [2]unix.CapUserData
+	if err := unix.Capget(&header, &data[0]); err != nil {
+		return nil, err
+	}
+	return func(capability int) bool {
+		return data[capability/32].Effective&(1<<(capability%32)) != 0
+	}, nil
 }
 
 // checkRival looks for a scheduler that is loaded already.

@@ -177,7 +177,7 @@ func (e *rotaExplain) task() Task {
 	t := Task{
 		Class: int(e.Class), Level: int(e.Level), Weight: e.Weight,
 		Slice: time.Duration(e.SliceNs), CPU: int(e.Cpu), Running: e.Running != 0, Ready: time.Duration(e.ReadyNs),
-		Awaited: e.Awaited != 0, Spent: e.Spent != 0,
+		Awaited: e.Awaited != 0, Spent: e.Spent != 0, RealTime: !ours(e.Policy),
 	}
 	if t.Awaited {
 		t.Boosted = time.Duration(e.BoostedNs)
@@ -190,6 +190,10 @@ func (e *rotaExplain) task() Task {
 	}
 	return t
 }
+
+// ours tells whether tasks of a policy run under rota: all but SCHED_FIFO, RR and
+// DEADLINE.
+func ours(policy uint32) bool { return policy != 1 && policy != 2 && policy != 6 }
 
 // DebugFault ends the scheduler as an error of its own would, so that tests
 // can see what happens then.

@@ -140,7 +140,7 @@ func TestTierString(t *testing.T) {
 func TestMakeRoom(t *testing.T) {
 	for record, want := range map[int]uint32{0: 1, 5000: 15000} {
 		spec := object(t)
-		s := &Scheduler{params: Params{Record: record}, topology: topology{cpus: 3}}
+		s := &Scheduler{record: record, params: Params{Record: record}, topology: topology{cpus: 3}}
 		if err := s.makeRoom(spec); err != nil {
 			t.Fatal(err)
 		}

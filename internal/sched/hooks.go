@@ -9,13 +9,14 @@ import (
 
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/link"
+	"golang.org/x/sys/unix"
 )
 
 // A source is a set of programs on something of the kernel that not every kernel
 // has, or lets anybody hook. Each is loaded by itself, and only when it is wanted:
 // rota does without those that can't be, and says what is missing then.
 type source struct {
-	programs []string
+	programs []string // those that end a wait before those that begin one
 	reasons  uint32   // the waits that it sees, 1 << reason; 0: it is always wanted
 	without  string   // what is not seen without
 	modules  []string // one of which has what it hooks and may come at any time; none: the kernel has it
@@ -31,12 +32,12 @@ var sources = []source{
 		without:  "rules on user: a change of user without a new program is not seen",
 	},
 	{
-		programs: []string{"rota_on_futex_wait", "rota_on_futex_waited", "rota_on_futex_lock", "rota_on_futex_locked"},
+		programs: []string{"rota_on_futex_waited", "rota_on_futex_locked", "rota_on_futex_wait", "rota_on_futex_lock"},
 		reasons:  1 << reasonFutex,
 		without:  "inherit: who waits for the owner of a lock in user space is not seen",
 	},
 	{
-		programs: []string{"rota_on_lock_wait", "rota_on_lock_waited"},
+		programs: []string{"rota_on_lock_waited", "rota_on_lock_wait"},
 		reasons:  1 << reasonLock,
 		without:  "inherit: who waits for the owner of a lock in the kernel is not seen",
 	},
@@ -81,8 +82,8 @@ func (s *Scheduler) want(reasons uint32, o *image) {
 }
 
 // attachSources attaches what is wanted, is there, and was not tried yet. Who has no
-// open image says nil.
-func (s *Scheduler) attachSources(o *image) {
+// open image says nil. It returns true when nothing is left to be tried.
+func (s *Scheduler) attachSources(o *image) bool {
 	s.hooks.Lock()
 	defer s.hooks.Unlock()
 	for i, src := range sources {
@@ -91,9 +92,18 @@ func (s *Scheduler) attachSources(o *image) {
 		}
 		s.tried[i] = true
 		if err := s.attachSource(src, &o); err != nil {
-			s.log.Warn(src.without, "error", err)
+			s.log.Warn(src.without, "error", err, "fix", src.fix())
 		}
 	}
+	return s.closed || len(s.tried) == len(sources)
+}
+
+// fix is what may help where a source can't be attached.
+func (src source) fix() string {
+	if has, err := capabilities(); len(src.modules) > 0 && err == nil && !has(unix.CAP_SYS_ADMIN) {
+		return "what a module has is seen with CAP_SYS_ADMIN only: systemctl edit rota, and write: [Service] CapabilityBoundingSet=CAP_SYS_ADMIN"
+	}
+	return "this kernel has nothing to hook, or lets nobody; the rest works"
 }
 
 // attachSource loads the programs of a source, on the maps of the scheduler, and
@@ -119,12 +129,22 @@ func (s *Scheduler) attachSource(src source, o **image) (err error) {
 		return err
 	}
 	defer coll.Close() // the links hold the programs
-	for _, name := range src.programs {
+	links, err := attachAll(src.programs, coll)
+	s.links = append(s.links, links...)
+	return err
+}
+
+// attachAll attaches all of these programs, or none.
+func attachAll(names []string, coll *ebpf.Collection) (links []link.Link, err error) {
+	for _, name := range names {
 		l, err := link.AttachTracing(link.TracingOptions{Program: coll.Programs[name]})
 		if err != nil {
-			return fmt.Errorf("attach %s: %w", name, err)
+			for _, l := range links {
+				l.Close()
+			}
+			return nil, fmt.Errorf("attach %s: %w", name, err)
 		}
-		s.links = append(s.links, l)
+		links = append(links, l)
 	}
-	return nil
+	return links, nil
 }

@@ -94,3 +94,24 @@ func TestSourceIsPresent(t *testing.T) {
 		}
 	}
 }
+
+// What the kernel says of a task, in words.
+func TestExplained(t *testing.T) {
+	for policy, realTime := range map[uint32]bool{0: false, 1: true, 2: true, 3: false, 5: false, 6: true, 7: false} {
+		if got := (&rotaExplain{Policy: policy}).task(); got.RealTime != realTime {
+			t.Errorf("policy %d: real-time %v", policy, got.RealTime)
+		}
+	}
+	e := rotaExplain{BoostedNs: 5, WaitsTid: 7, WaitsReason: reasonBinder, WaitsGives: 1, WaitsNs: 9}
+	if got := e.task(); got.Boosted != 0 || got.Waits != (Wait{TID: 7, Reason: "binder", Gives: true, For: 9}) {
+		t.Errorf("%+v", got)
+	}
+	e = rotaExplain{BoostedNs: 5, Awaited: 1, WaitsReason: 7}
+	if got := e.task(); got.Boosted != 5 || got.Waits != (Wait{}) {
+		t.Errorf("%+v", got)
+	}
+	e = rotaExplain{WaitsTid: 7, WaitsReason: 7}
+	if got := e.task(); got.Waits.Reason != "" {
+		t.Errorf("%+v", got)
+	}
+}

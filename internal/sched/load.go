@@ -33,6 +33,7 @@ type Scheduler struct {
 	topology topology
 	params   Params
 	asked    closing
+	record   int           // Params.Record, which holds from loading on
 	quit     chan struct{} // closed when nothing is to be attached any more
 
 	hooks  sync.Mutex   // held by whoever attaches and detaches; guards what follows, and links
@@ -66,7 +67,7 @@ func Load(ctx context.Context, p Params, log *slog.Logger) (*Scheduler, error) {
 		return nil, err
 	}
 	s := &Scheduler{
-		log: log, topology: topo, params: p,
+		log: log, topology: topo, params: p, record: p.Record,
 		events: make(chan Event, 256), exit: make(chan ExitInfo, 1), done: make(chan struct{}),
 		quit: make(chan struct{}), tried: map[int]bool{},
 	}

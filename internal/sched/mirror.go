@@ -103,7 +103,6 @@ type rotaSetClass struct {
 }
 
 type rotaExplain struct {
-	StartNs     uint64
 	SliceNs     uint64
 	BoostedNs   uint64
 	ReadyNs     uint64
@@ -120,6 +119,8 @@ type rotaExplain struct {
 	WaitsTid    uint32
 	WaitsReason uint32
 	WaitsGives  uint32
+	Policy      uint32
+	Pad         uint32
 }
 
 type rotaExit struct {

@@ -2,10 +2,12 @@ package sched
 
 import "time"
 
-// modulePause is how long after a kernel module was loaded its hooks are attached.
+// modulePause is how long after a kernel module was loaded its hooks are attached at
+// the latest.
 const modulePause = 5 * time.Second
 
-// followModules attaches the sources whose module was not there at first.
+// followModules attaches the sources whose module was not there at first, until there
+// is none left.
 func (s *Scheduler) followModules() {
 	ticker := time.NewTicker(modulePause)
 	defer ticker.Stop()
@@ -14,7 +16,9 @@ func (s *Scheduler) followModules() {
 		case <-s.quit:
 			return
 		case <-ticker.C:
-			s.attachSources(nil)
+			if s.attachSources(nil) {
+				return
+			}
 		}
 	}
 }

@@ -31,12 +31,12 @@ func (s *Scheduler) makeRoom(spec *ebpf.CollectionSpec) error {
 	if !ok || !known {
 		return fmt.Errorf("scheduler object: no room for a record; build it again with: make build")
 	}
-	if events := int64(s.params.Record) * int64(s.topology.cpus); events > maxRecords {
+	if events := int64(s.record) * int64(s.topology.cpus); events > maxRecords {
 		return fmt.Errorf("record of %d events for each of %d CPUs: at most %d in all; use --record-events %d or less",
-			s.params.Record, s.topology.cpus, maxRecords, maxRecords/s.topology.cpus)
+			s.record, s.topology.cpus, maxRecords, maxRecords/s.topology.cpus)
 	}
-	records.MaxEntries = max(1, uint32(s.params.Record*s.topology.cpus))
-	if err := capacity.Set(uint32(s.params.Record)); err != nil {
+	records.MaxEntries = max(1, uint32(s.record*s.topology.cpus))
+	if err := capacity.Set(uint32(s.record)); err != nil {
 		return fmt.Errorf("scheduler object: variable \"record_capacity\": %w", err)
 	}
 	return nil

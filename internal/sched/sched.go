@@ -170,6 +170,7 @@ type Task struct {
 	Spent        bool          // but it has used up the time of a boost
 	Boosted      time.Duration // CPU time that it had by this boost
 	Waits        Wait
+	RealTime     bool // of another scheduling class, which runs before rota's
 }
 
 // Wait says for whom a task waits.
