@@ -166,11 +166,11 @@ func TestInheritance(t *testing.T) {
 // explained: a client of a priority class asks a server of the background through a
 // pipe, and waits; four hogs want the CPUs.
 const explained = `mkfifo /ask /answer
-sh -c 'printf inv-low > /proc/self/comm; while read x; do i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done; echo done; done' < /ask > /answer & server=$!
+sh -c 'printf inv-low > /proc/self/comm; while read x; do i=0; while [ $i -lt 10000 ]; do i=$((i+1)); done; echo done; done' < /ask > /answer & server=$!
 sh -c 'printf inv-high > /proc/self/comm; exec 3>/ask 4</answer; sleep 1; echo x >&3; read y <&4' & client=$!
 sleep 0.5
 for i in 1 2 3 4; do (while :; do :; done) & done
-for i in 1 2 3 4 5 6 7 8; do sleep 0.1; rota explain $server; rota explain $client; done
+for i in 1 2 3 4 5 6 7 8 9 10; do rota explain $server; rota explain $client; done
 :
 `
 
@@ -179,7 +179,7 @@ func TestExplain(t *testing.T) {
 	t.Parallel()
 	config := filepath.Join(t.TempDir(), "rota.yaml")
 	text := "classes: [{name: high, tier: priority}, {name: low, tier: background}]\n" +
-		"rules: [{match: {comm: inv-high}, class: high}, {match: {comm: inv-low}, class: low}]\n"
+		"rules: [{match: {comm: inv-high}, class: high}, {match: {comm: inv-low}, class: low}, {match: {comm: rota}, class: high}]\n"
 	if err := os.WriteFile(config, []byte(text), 0o644); err != nil {
 		t.Fatal(err)
 	}

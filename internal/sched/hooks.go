@@ -2,6 +2,7 @@ package sched
 
 import (
 	"fmt"
+	"io"
 	"maps"
 	"os"
 	"path/filepath"
@@ -135,7 +136,7 @@ func (s *Scheduler) attachSource(src source, o **image) (err error) {
 }
 
 // attachAll attaches all of these programs, or none.
-func attachAll(names []string, coll *ebpf.Collection) (links []link.Link, err error) {
+func attachAll(names []string, coll *ebpf.Collection) (links []io.Closer, err error) {
 	for _, name := range names {
 		l, err := link.AttachTracing(link.TracingOptions{Program: coll.Programs[name]})
 		if err != nil {
