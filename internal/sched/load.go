@@ -26,7 +26,6 @@ const window = 100 * time.Millisecond
 type Scheduler struct {
 	log      *slog.Logger
 	coll     *ebpf.Collection
-	place    *os.File    // see holdFirst
 	links    []io.Closer // the first is the scheduler itself
 	reader   *ringbuf.Reader
 	events   chan Event
@@ -76,9 +75,6 @@ func Load(ctx context.Context, p Params, log *slog.Logger) (*Scheduler, error) {
 	}
 	o, err := openImageFor(cache, kernel)
 	if err != nil {
-		return nil, err
-	}
-	if s.place, err = os.Open(os.DevNull); err != nil {
 		return nil, err
 	}
 	if err := s.load(o); err != nil {
@@ -206,46 +202,45 @@ func setOpsMember(spec *ebpf.CollectionSpec, name string, value uint64) error {
 	return fmt.Errorf("scheduler object: ops table has no member %q", name)
 }
 
-// attach turns the scheduler on. The hooks come after it, and before anybody looks
-// at the tasks, so that nothing is missed.
+// attach turns the scheduler on. The hooks come first, so that nothing
+// that happens to a task afterwards is missed.
 func (s *Scheduler) attach(o *image) error {
 	reader, err := ringbuf.NewReader(s.coll.Maps["events"])
 	if err != nil {
 		return fmt.Errorf("open events: %w", err)
 	}
 	s.reader = reader
-	ops, err := link.AttachStructOps(link.StructOpsOptions{Map: s.coll.Maps["rota_ops"]})
-	if err != nil {
-		return fmt.Errorf("attach scheduler: %w", attachHint(err))
-	}
-	first, err := s.holdFirst(ops)
-	if err != nil {
-		ops.Close()
-		return err
-	}
-	s.links = append(s.links, first)
 	hook, err := link.AttachTracing(link.TracingOptions{Program: s.coll.Programs["rota_on_exec"]})
 	if err != nil {
 		return fmt.Errorf("attach rota_on_exec: %w", err)
 	}
 	s.links = append(s.links, hook)
 	s.want(s.params.reasons(), o)
+	ops, err := link.AttachStructOps(link.StructOpsOptions{Map: s.coll.Maps["rota_ops"]})
+	if err != nil {
+		return fmt.Errorf("attach scheduler: %w", attachHint(err))
+	}
+	s.links = append([]io.Closer{holdLast(ops)}, s.links...)
 	return nil
 }
 
-// holdFirst puts the link of the scheduler in the place of a file that was opened
-// before anything else was loaded. The kernel closes what a killed daemon had in the
-// order of the descriptors: every task then has the kernel's own scheduler before a
-// hundred programs, maps and hooks are let go.
-func (s *Scheduler) holdFirst(ops link.Link) (io.Closer, error) {
+// lastFD is above all other descriptors of the daemon, and below the usual limit.
+const lastFD = 900
+
+// holdLast gives the link of the scheduler the highest descriptor. Of what a killed
+// daemon had the kernel lets go in the opposite order (task works are a stack): every
+// task then has the kernel's own scheduler before the hooks go, which takes long.
+func holdLast(ops link.Link) io.Closer {
 	holder, ok := ops.(interface{ FD() int })
 	if !ok {
-		return ops, nil
+		return ops
 	}
-	if err := unix.Dup3(holder.FD(), int(s.place.Fd()), unix.O_CLOEXEC); err != nil {
-		return nil, fmt.Errorf("hold the scheduler: %w", err)
+	fd, err := unix.FcntlInt(uintptr(holder.FD()), unix.F_DUPFD_CLOEXEC, lastFD)
+	if err != nil {
+		return ops // a small limit: it takes a little longer, then
 	}
-	return s.place, ops.Close()
+	ops.Close()
+	return os.NewFile(uintptr(fd), "scheduler")
 }
 
 // unlink detaches the scheduler and its hooks. While the kernel takes its tasks
@@ -271,9 +266,6 @@ func (s *Scheduler) unlink() {
 // release gives back everything, in the order that detaches first.
 func (s *Scheduler) release() {
 	s.unlink()
-	if s.place != nil {
-		s.place.Close()
-	}
 	if s.reader != nil {
 		s.reader.Close()
 	}
