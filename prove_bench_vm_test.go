@@ -77,6 +77,7 @@ var named = regexp.MustCompile(`(?m)^report (\w+) (\{.*\}) *$`)
 // TestBenchCPU measures waits and switches on the oldest kernel that it is for and
 // on the newest, and waits of a class on one between.
 func TestBenchCPU(t *testing.T) {
+	t.Parallel()
 	for kernel, part := range map[string]string{"6.1": "", "6.18": "class", "7.2": "known"} {
 		t.Run(kernel, func(t *testing.T) {
 			t.Parallel()

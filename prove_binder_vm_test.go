@@ -83,6 +83,7 @@ var reports = regexp.MustCompile(`(?m)^report (\{.*\}) *$`)
 // TestBinderTools runs the tools on the oldest kernel that has binder and rota's
 // newest; TestBinder and TestBinderDriver are on one between.
 func TestBinderTools(t *testing.T) {
+	t.Parallel()
 	for _, kernel := range []string{"6.1-binder", "7.2-binder"} {
 		t.Run(kernel, func(t *testing.T) {
 			t.Parallel()

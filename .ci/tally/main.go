@@ -1,6 +1,6 @@
 // Command tally counts tests. It reads the output of "go test -json", prints
-// a line for each package while the tests run and the output of those that
-// fail, and closes with "N passed, N failed, N skipped".
+// a line for each package and each slow test while they run, and the output of
+// those that fail, and closes with "N passed, N failed, N skipped".
 //
 //	go test -json ./... | tally -o unit.json   keep the events, too
 //	tally -sum unit.json vm.json               only the closing line
@@ -20,6 +20,9 @@ import (
 	"os"
 	"strings"
 )
+
+// slow is the time, in seconds, from which on a test has a line of its own.
+const slow = 5
 
 // event is one line of "go test -json".
 type event struct {
@@ -72,6 +75,9 @@ func (t *tally) end(e event, key string) {
 		fmt.Fprint(t.progress, strings.Join(t.output[key], ""))
 	}
 	delete(t.output, key)
+	if e.Test != "" && e.Elapsed >= slow {
+		fmt.Fprintf(t.progress, "%-4s   %-30s %7.1f s\n", e.Action, e.Test, e.Elapsed)
+	}
 	if e.Test == "" {
 		fmt.Fprintf(t.progress, "%-4s %-32s %7.1f s\n", e.Action, e.Package, e.Elapsed)
 		if e.Action != "fail" || t.explained(e.Package) {

@@ -66,3 +66,13 @@ func TestTallyShowsWhatAFailedTestPrinted(t *testing.T) {
 		t.Errorf("the reason is missing in:\n%s", &out)
 	}
 }
+
+func TestTallyNamesSlowTests(t *testing.T) {
+	var out strings.Builder
+	_ = run("", nil, strings.NewReader(`
+{"Action":"pass","Package":"rota/a","Test":"TestSlow","Elapsed":61.2}
+{"Action":"pass","Package":"rota/a","Test":"TestQuick","Elapsed":0.1}`), &out)
+	if !strings.Contains(out.String(), "TestSlow") || strings.Contains(out.String(), "TestQuick") {
+		t.Errorf("want a line for the slow test alone, got:\n%s", &out)
+	}
+}

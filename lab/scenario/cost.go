@@ -1,7 +1,9 @@
 package scenario
 
 import (
+	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
@@ -13,8 +15,13 @@ import (
 // each is then picked in turn.
 func costCrowds() []int { return []int{2, 8, 32, 128, 512} }
 
-// costTurns are the turns of one figure, whatever the crowd.
-const costTurns = 20480
+// A figure is the median of costParts measurements of costTurns turns each,
+// whatever the crowd: what else happens on the machine now and then (a timer of
+// the kernel, the daemon's own second) then falls into one of them alone.
+const (
+	costTurns = 8192
+	costParts = 3
+)
 
 // cost counts what a turn takes. One instruction takes one nanosecond, and all
 // happens on one CPU, so the figures are instructions, exact, and the same on
@@ -50,10 +57,13 @@ func costMetrics() []Metric {
 }
 
 func runCost(g *guest.Guest) error {
-	text, err1 := measured(g, "1", "perf", "bench", "sched", "pipe", "-l", "20000")
-	us, err2 := output.PerfPipe(text)
-	// An operation is a message there and one back: two wake-ups, two switches.
-	if err := emit(g, "wake_switch_ns", us*1000/2, err1, err2); err != nil {
+	_, err := emitCost(g, "wake_switch_ns", func() (float64, error) {
+		text, err1 := measured(g, "1", "perf", "bench", "sched", "pipe", "-l", strconv.Itoa(costTurns))
+		us, err2 := output.PerfPipe(text)
+		// An operation is a message there and one back: two wake-ups, two switches.
+		return us * 1000 / 2, errors.Join(err1, err2)
+	})
+	if err != nil {
 		return err
 	}
 	for _, mix := range []struct {
@@ -62,16 +72,31 @@ func runCost(g *guest.Guest) error {
 	}{{"alike", 0}, {"mixed", 5}} {
 		turns := map[int]float64{}
 		for _, n := range costCrowds() {
-			ns, err := measureTurn(g, n, mix.nice)
+			name := fmt.Sprintf("turn_%s_%d_ns", mix.name, n)
+			ns, err := emitCost(g, name, func() (float64, error) { return measureTurn(g, n, mix.nice) })
 			if err != nil {
 				return err
 			}
-			g.Metric(fmt.Sprintf("turn_%s_%d_ns", mix.name, n), ns)
 			turns[n] = ns
 		}
 		g.Metric("turn_"+mix.name+"_growth_ratio", turns[512]/turns[2])
 	}
 	return nil
+}
+
+// emitCost takes a figure costParts times, and writes and returns the median.
+func emitCost(g *guest.Guest, name string, measure func() (float64, error)) (float64, error) {
+	parts := make([]float64, costParts)
+	for i := range parts {
+		var err error
+		if parts[i], err = measure(); err != nil {
+			return 0, err
+		}
+	}
+	slices.Sort(parts)
+	median := parts[costParts/2]
+	g.Metric(name, median)
+	return median, nil
 }
 
 // measureTurn lets n threads meet on one CPU again and again, every second of
