@@ -100,7 +100,7 @@ arm64: $(OBJECTS) ## build rota for arm64
 	GOARCH=arm64 $(GOBUILD) -o bin/rota-arm64 ./cmd/rota
 
 cost: build ## count the instructions of a turn anew, into docs/cost.json
-	bin/rota-lab run cost --row kernel,rota --json docs/cost.json
+	bin/rota-lab run cost --json docs/cost.json
 
 kernels: bin/rota-lab ## fetch the kernels that the lab boots (MIRROR=URI: from this Debian archive)
 	bin/rota-lab kernels fetch $(if $(MIRROR),--mirror $(MIRROR))

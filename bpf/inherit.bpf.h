@@ -341,7 +341,7 @@ static void inherit_arrive(struct task_struct *p, struct task_ctx *taskc, u32 cp
 	queue_leave(taskc, cpu, false);
 	task_rank(p, taskc);
 	task_reweigh(taskc, task_wanted_weight(taskc));
-	priority_place(taskc, llc_find(cpu_find(cpu)->llc));
+	priority_place(taskc, llc_find(cpu_find(cpu)->llc), priority_slice(taskc));
 	kernel_set_slice(p, taskc->slice_ns);
 	cpu_counters(cpu)->fetched++;
 }

@@ -223,7 +223,7 @@ static void limit_readmit(struct bpf_iter_scx_dsq *it, struct task_struct *p,
 	if (taskc->tier == ROTA_PRIORITY) {
 		struct llc_ctx *llcc = llc_find(cpuc->llc);
 
-		priority_place(taskc, llcc);
+		priority_place(taskc, llcc, taskc->slice_ns);
 		WRITE_ONCE(llcc->priority_ns, now_ns);
 		kernel_move_vtime(it, p, QUEUE_PRIORITY(cpuc->llc), taskc->deadline_vt);
 	} else {

@@ -24,11 +24,24 @@
 
 u64 priority_cap_ns; /* of all classes together per window; set by the daemon */
 
-/* Gives the task its place among its like: not further back than one request. */
-static void priority_place(struct task_ctx *taskc, struct llc_ctx *llcc)
+/*
+ * What a task that wakes asks for: what it lately used, where its class has dynamic
+ * slices, so that short bursts run before long ones; its slice if it uses more, or has
+ * asked for one itself.
+ */
+static __always_inline u64 priority_slice(const struct task_ctx *taskc)
 {
-	u64 request_vt = taskc->request_vt;
-	u64 floor_vt = READ_ONCE(llcc->floor_vt) - request_vt;
+	if (!task_class_at(taskc->level)->dynamic || taskc->custom_ns)
+		return taskc->slice_ns;
+	return task_brief(taskc) ?: taskc->slice_ns;
+}
+
+/* Gives the task its place among its like: not further back than one request. */
+static void priority_place(struct task_ctx *taskc, struct llc_ctx *llcc, u64 slice_ns)
+{
+	u64 request_vt =
+		slice_ns == taskc->slice_ns ? taskc->request_vt : eevdf_vt(slice_ns, taskc->weight);
+	u64 floor_vt = READ_ONCE(llcc->floor_vt) - taskc->request_vt;
 
 	if (eevdf_before(taskc->vt, floor_vt))
 		taskc->vt = floor_vt;
@@ -135,14 +148,13 @@ static s32 priority_victim(struct task_struct *p, s32 prev_cpu)
 
 /* Puts the task where the CPUs of its cache domain find it. */
 static void priority_queue(struct task_struct *p, struct task_ctx *taskc, struct cpu_ctx *cpuc,
-			   u32 cpu, u64 enq_flags, u64 now_ns)
+			   u32 cpu, u64 slice_ns, u64 enq_flags, u64 now_ns)
 {
 	struct llc_ctx *llcc = llc_find(cpuc->llc);
 	s32 victim;
 
 	WRITE_ONCE(llcc->priority_ns, now_ns);
-	kernel_insert_vtime(p, QUEUE_PRIORITY(cpuc->llc), taskc->slice_ns, taskc->deadline_vt,
-			    enq_flags);
+	kernel_insert_vtime(p, QUEUE_PRIORITY(cpuc->llc), slice_ns, taskc->deadline_vt, enq_flags);
 	if (cpuc->curr_tier == ROTA_PRIORITY &&
 	    eevdf_before(taskc->deadline_vt, cpuc->curr_deadline_vt) &&
 	    eevdf_before(taskc->vt, cpuc->curr_vt)) {
@@ -163,28 +175,28 @@ static void priority_queue(struct task_struct *p, struct task_ctx *taskc, struct
 static void priority_enqueue(struct task_struct *p, struct task_ctx *taskc, struct cpu_ctx *cpuc,
 			     u32 cpu, u64 enq_flags, u64 now_ns)
 {
+	u64 slice_ns = enq_flags & ENQ_WAKEUP ? priority_slice(taskc) : taskc->slice_ns;
 	struct rota_class_stats *stats;
 
-	priority_place(taskc, llc_find(cpuc->llc));
+	priority_place(taskc, llc_find(cpuc->llc), slice_ns);
 	if (priority_over(taskc, cpuc, cpu, now_ns)) {
 		cpuc->queued_capped = 1;
 		cpu_counters(cpu)->cap_hits++;
 		stats = stats_class(taskc->level);
 		if (stats)
 			stats->cap_hits++;
-		kernel_insert_vtime(p, QUEUE_CAPPED(cpu), taskc->slice_ns, taskc->deadline_vt,
-				    enq_flags);
+		kernel_insert_vtime(p, QUEUE_CAPPED(cpu), slice_ns, taskc->deadline_vt, enq_flags);
 		return;
 	}
 	/* Below a higher class select_cpu found nothing better: first in line, then. */
 	if (!priority_outranks(cpuc)) {
-		priority_queue(p, taskc, cpuc, cpu, enq_flags, now_ns);
+		priority_queue(p, taskc, cpuc, cpu, slice_ns, enq_flags, now_ns);
 		return;
 	}
 	stats_preemption(cpuc->curr_class, taskc->class, cpu);
 	/* Claimed: the next wake-up must look for another CPU. */
 	cpuc->curr_tier = ROTA_PRIORITY;
-	kernel_insert(p, DSQ_LOCAL, taskc->slice_ns, enq_flags | ENQ_PREEMPT);
+	kernel_insert(p, DSQ_LOCAL, slice_ns, enq_flags | ENQ_PREEMPT);
 }
 
 /* A priority task starts to run: nobody of its like is placed far behind it. */

@@ -38,7 +38,6 @@
 #define QUEUE_LIMITED(cpu) QUEUE_ID(7, cpu)
 
 #define QUEUE_TIE_VT 16000	 /* 1 us at nice 0: closer than this is level */
-#define QUEUE_BRIEF_NS 100000	 /* no request is shorter: as in sched_setattr() */
 #define QUEUE_LOOKS 8		 /* tasks that a wake-up looks at to see whether it is the next */
 #define QUEUE_NOTE_NS 4000000	 /* how exact llc_ctx.waiting_ns is kept */
 #define QUEUE_SHORT_NS 256000000 /* for so long, and once more, a short slice is remembered */
@@ -158,30 +157,6 @@ static void queue_reset(struct cpu_queue *queue, u64 vt)
 	queue->tree.sum_wv = 0;
 }
 
-/* What a task uses between two sleeps: the mean moves by a quarter of what is new. */
-static __always_inline void queue_note_brief(struct task_ctx *taskc)
-{
-	u64 used_ns = taskc->exec_ns - taskc->woke_exec_ns;
-
-	taskc->woke_exec_ns = taskc->exec_ns;
-	taskc->brief_ns = taskc->brief_ns ? (3 * taskc->brief_ns + used_ns) / 4 : used_ns;
-}
-
-/*
- * The request of a task that wakes, if it is less than its slice, else 0: twice
- * what it lately used, so that most of its wake-ups end within it.
- */
-static __always_inline u64 queue_brief(const struct task_ctx *taskc)
-{
-	u64 brief_ns = 2 * taskc->brief_ns;
-
-	if (!(knobs.fair & ROTA_BRIEF_REQUESTS) || !brief_ns)
-		return 0;
-	if (brief_ns < QUEUE_BRIEF_NS)
-		brief_ns = QUEUE_BRIEF_NS;
-	return brief_ns < taskc->slice_ns ? brief_ns : 0;
-}
-
 /*
  * The deadline of a task that joins: a whole request away or a brief one, what was
  * left of it when the task moved while it wanted to run, or half of one for a new
@@ -196,8 +171,8 @@ static __always_inline u64 queue_first_deadline(struct task_ctx *taskc)
 		span_vt = taskc->request_vt;
 		if (taskc->fresh)
 			span_vt /= 2;
-		else
-			brief_ns = queue_brief(taskc);
+		else if (knobs.fair & ROTA_BRIEF_REQUESTS)
+			brief_ns = task_brief(taskc);
 		if (brief_ns)
 			span_vt = eevdf_vt(brief_ns, taskc->weight);
 	}
@@ -299,8 +274,6 @@ __noinline int queue_leave(struct task_ctx *taskc, u32 cpu, bool sleeps)
 	w = taskc->weight;
 	if (taskc->group)
 		group_count(taskc->group, -1, -(s64)taskc->own_weight);
-	if (sleeps)
-		queue_note_brief(taskc);
 	taskc->rest_vt =
 		!sleeps && eevdf_before(vt, taskc->deadline_vt) ? taskc->deadline_vt - vt : 0;
 

@@ -394,6 +394,7 @@ void ROTA_OP(stopping, struct task_struct *p, bool runnable)
 		taskc->ready_at_ns = kernel_now_locked();
 		return;
 	}
+	task_note_use(taskc);
 	if (taskc->joined >= 0)
 		queue_leave(taskc, cpu, true);
 	if (taskc->woke || taskc->noted)

@@ -63,7 +63,7 @@ struct rota_class {
 	__u32 weight;	/* 1..10000 inside the tier, 100: as nice 0 */
 	__u32 tier;	/* enum rota_tier */
 	__u32 inherit;	/* 1: what its tasks wait for runs at their level; priority only */
-	__u32 pad;
+	__u32 dynamic;	/* 1: who wakes asks for what it lately used; priority only */
 };
 
 /* Counters of one class on one CPU; they only grow. */

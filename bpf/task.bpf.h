@@ -76,6 +76,7 @@ struct {
 struct rota_class classes[ROTA_MAX_CLASSES]; /* set by the daemon */
 
 #define TASK_TICK_NS 4000000	  /* a turn may be longer than its slice by this */
+#define TASK_BRIEF_NS 100000	  /* no request is shorter: as in sched_setattr() */
 #define TASK_MIN_WEIGHT 3	  /* the weight of SCHED_IDLE */
 #define TASK_MAX_WEIGHT (1 << 23) /* keeps w * vt within 64 bits, see eevdf.h */
 
@@ -174,6 +175,30 @@ static __always_inline bool task_stale(const struct task_struct *p, const struct
 {
 	return taskc->generation != generation || taskc->custom_ns != task_custom_ns(p) ||
 	       (taskc->group && taskc->group_epoch != group_find(taskc->group)->epoch);
+}
+
+/* What a task uses between two sleeps: the mean moves by a quarter of what is new. */
+static __always_inline void task_note_use(struct task_ctx *taskc)
+{
+	u64 used_ns = taskc->exec_ns - taskc->woke_exec_ns;
+
+	taskc->woke_exec_ns = taskc->exec_ns;
+	taskc->brief_ns = taskc->brief_ns ? (3 * taskc->brief_ns + used_ns) / 4 : used_ns;
+}
+
+/*
+ * A request by what the task does, if that is less than its slice, else 0: twice
+ * what it lately used, so that most of its wake-ups end within it.
+ */
+static __always_inline u64 task_brief(const struct task_ctx *taskc)
+{
+	u64 brief_ns = 2 * taskc->brief_ns;
+
+	if (!brief_ns)
+		return 0;
+	if (brief_ns < TASK_BRIEF_NS)
+		brief_ns = TASK_BRIEF_NS;
+	return brief_ns < taskc->slice_ns ? brief_ns : 0;
 }
 
 /* Takes over a weight. The lag is worth the same time at another one. */

@@ -111,7 +111,9 @@ type Class struct {
 	Cap    uint32        // per mille of one CPU per 100 ms; 0 outside of TierPriority
 	// Inherit: what its tasks wait for runs at their level; TierPriority only.
 	Inherit bool
-	Line    int // in the file; 0 when built in
+	// DynamicSlice: a task that wakes asks for what it lately used; TierPriority only.
+	DynamicSlice bool
+	Line         int // in the file; 0 when built in
 }
 
 // Rule is one entry of "rules". Empty match keys are absent.

@@ -34,6 +34,7 @@ classes:
   - name: ui
     tier: priority
     inherit: false
+    dynamicSlice: false
   - name: batch-2
     tier: background
     weight: 1
@@ -53,13 +54,13 @@ rules:
 		Inherit:         Inherit{Futex: true, Wakeups: true, Binder: true},
 		Classes: []Class{
 			{Name: "default", Tier: TierFair, Weight: 200, Line: 10},
-			{Name: "network", Tier: TierPriority, Weight: 100, Slice: time.Millisecond, Cap: 900, Inherit: true, Line: 12},
+			{Name: "network", Tier: TierPriority, Weight: 100, Slice: time.Millisecond, Cap: 900, Inherit: true, DynamicSlice: true, Line: 12},
 			{Name: "ui", Tier: TierPriority, Weight: 100, Cap: 950, Line: 13},
-			{Name: "batch-2", Tier: TierBackground, Weight: 1, Line: 16},
+			{Name: "batch-2", Tier: TierBackground, Weight: 1, Line: 17},
 		},
 		Rules: []Rule{
-			{Cgroup: "kubepods.slice/**/upf-*", Class: "network", Line: 20},
-			{Comm: "RenderThread", Exe: "/system/*", User: "1000", Class: "ui", Line: 22},
+			{Cgroup: "kubepods.slice/**/upf-*", Class: "network", Line: 21},
+			{Comm: "RenderThread", Exe: "/system/*", User: "1000", Class: "ui", Line: 23},
 		},
 	}
 	got, err := Parse("rota.yaml", []byte(text), anyPattern)
@@ -110,6 +111,7 @@ func TestParseFaults(t *testing.T) {
 		{"preset", "scheduler: {preset: latncy}", `f:1: scheduler: preset "latncy" is unknown: did you mean latency?`},
 		{"later value", "scheduler: {frequencyFairness: on}", `f:1: scheduler: frequencyFairness "on" is not yet supported: write off or remove it`},
 		{"inherit below priority", "classes: [{name: a, inherit: true}]", `f:1: class "a": tier fair has nothing to inherit: remove it, or set tier: priority`},
+		{"dynamic slices below priority", "classes: [{name: a, tier: background, dynamicSlice: true}]", `f:1: class "a": tier background has no dynamic slices: remove it, or set tier: priority`},
 		{"inherit is no number", "classes: [{name: a, tier: priority, inherit: 1}]", `f:1: class "a": inherit "1" is not a switch: write true or false`},
 		{"inherit from what", "scheduler: {inherit: {futexes: true}}", `f:1: scheduler: inherit: unknown key "futexes": did you mean futex?`},
 		{"later cpus", "classes: [{name: a, cpus: {dedicated: 1}}]", `f:1: class "a": cpus is not yet supported: remove it`},
@@ -138,7 +140,7 @@ func TestParseFaults(t *testing.T) {
 
 		{"anchor", "classes:\n  - &a {name: a}\n", `f:2: anchor &"a" is not allowed: write the value where it is needed`},
 		{"alias alone", "a: *b\n", `f:1: not YAML: unknown anchor 'b' referenced: check the indentation, brackets and quotes from this line on`},
-		{"merge", "classes: [{<<: {name: a}}]", "f:1: class: unknown key \"<<\": known are name, tier, weight, slice, cap, inherit\nf:1: class: has no name: add name"},
+		{"merge", "classes: [{<<: {name: a}}]", "f:1: class: unknown key \"<<\": known are name, tier, weight, slice, cap, inherit, dynamicSlice\nf:1: class: has no name: add name"},
 		{"tag", "scheduler: !!map {}\n", `f:1: tag "!!map" is not allowed: remove it`},
 		{"two documents", "scheduler:\n---\nscheduler:\n", `f:2: a second document begins: keep one`},
 		{"not UTF-8", "scheduler:\n  slice: \xff\n", `f:2: byte 0xff is not valid UTF-8: save the file as UTF-8`},

@@ -139,6 +139,7 @@ func (r *reader) class(n *yaml.Node) Class {
 		{"slice", value(r, object, "slice", parseSlice, &class.Slice)},
 		{"cap", value(r, object, "cap", parsePercent, &class.Cap)},
 		{"inherit", value(r, object, "inherit", parseSwitch, &class.Inherit)},
+		{"dynamicSlice", value(r, object, "dynamicSlice", parseSwitch, &class.DynamicSlice)},
 		{"cpus", nil},
 		{"memoryBound", nil},
 	})
@@ -146,7 +147,8 @@ func (r *reader) class(n *yaml.Node) Class {
 		r.fault(n.Line, "add name", "class: has no name")
 	}
 	r.capOfTier(n, object, &class)
-	r.inheritOfTier(n, object, &class)
+	r.switchOfTier(n, object, "inherit", "has nothing to inherit", &class, &class.Inherit)
+	r.switchOfTier(n, object, "dynamicSlice", "has no dynamic slices", &class, &class.DynamicSlice)
 	return class
 }
 
@@ -163,16 +165,16 @@ func (r *reader) capOfTier(n *yaml.Node, object string, class *Class) {
 	}
 }
 
-// inheritOfTier lets priority classes give their level to whom they wait for,
-// unless they say otherwise; others have none to give.
-func (r *reader) inheritOfTier(n *yaml.Node, object string, class *Class) {
-	given := child(n, "inherit")
+// switchOfTier turns on for priority classes, unless they say otherwise, what others
+// do not have.
+func (r *reader) switchOfTier(n *yaml.Node, object, key, without string, class *Class, on *bool) {
+	given := child(n, key)
 	switch {
 	case class.Tier == TierPriority && given == nil:
-		class.Inherit = true
-	case class.Tier != TierPriority && class.Inherit:
-		r.fault(given.Line, "remove it, or set tier: priority", "%s: tier %s has nothing to inherit", object, class.Tier)
-		class.Inherit = false
+		*on = true
+	case class.Tier != TierPriority && *on:
+		r.fault(given.Line, "remove it, or set tier: priority", "%s: tier %s %s", object, class.Tier, without)
+		*on = false
 	}
 }
 

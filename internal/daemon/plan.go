@@ -151,7 +151,7 @@ func kernelClass(c config.Class) sched.Class {
 		config.TierFair:       sched.Fair,
 		config.TierBackground: sched.Background,
 	}
-	return sched.Class{Name: c.Name, Tier: tiers[c.Tier], Weight: c.Weight, Slice: c.Slice, Cap: c.Cap, Inherit: c.Inherit}
+	return sched.Class{Name: c.Name, Tier: tiers[c.Tier], Weight: c.Weight, Slice: c.Slice, Cap: c.Cap, Inherit: c.Inherit, Dynamic: c.DynamicSlice}
 }
 
 // slice is the slice of a class, the scheduler's where it has none.

@@ -91,6 +91,9 @@ func (p Params) classes() []rotaClass {
 		if class.Inherit {
 			table[i].Inherit = 1
 		}
+		if class.Dynamic {
+			table[i].Dynamic = 1
+		}
 	}
 	return table
 }

@@ -119,10 +119,10 @@ func TestKnobs(t *testing.T) {
 }
 
 func TestClassTable(t *testing.T) {
-	params := good(Class{Tier: Priority, Weight: 9, Slice: time.Millisecond, Cap: 10})
+	params := good(Class{Tier: Priority, Weight: 9, Slice: time.Millisecond, Cap: 10, Inherit: true, Dynamic: true})
 	got := params.classes()
 	want := make([]rotaClass, MaxClasses)
-	want[0] = rotaClass{SliceNs: 1_000_000, CapNs: 1_000_000, Weight: 9, Tier: 0}
+	want[0] = rotaClass{SliceNs: 1_000_000, CapNs: 1_000_000, Weight: 9, Tier: 0, Inherit: 1, Dynamic: 1}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v, want %+v", got[:2], want[:2])
 	}

@@ -53,7 +53,7 @@ type rotaClass struct {
 	Weight  uint32
 	Tier    uint32
 	Inherit uint32
-	Pad     uint32
+	Dynamic uint32
 }
 
 type rotaClassStats struct {

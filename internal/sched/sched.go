@@ -46,6 +46,9 @@ type Class struct {
 	Cap    uint32        // per mille of one CPU per 100 ms while others wait; tier priority only
 	// Inherit: what its tasks wait for runs at their level; tier priority only.
 	Inherit bool
+	// Dynamic: a task that wakes asks for what it lately used between two sleeps, at
+	// most Slice; tier priority only.
+	Dynamic bool
 }
 
 // Params are the knobs of the scheduler. All of them can be changed while it

@@ -31,19 +31,47 @@ func cost() Scenario {
 		Name:     "cost",
 		Title:    "Cost of a turn",
 		Question: "How many instructions does it take to wake a task, to switch, and to pick one of many?",
-		Rows:     rowsWithoutFifo(throughputConfig),
-		Metrics:  costMetrics(),
-		Tools:    []string{"perf"},
-		Loads:    []string{"barrier"},
-		Limit:    60 * time.Second,
-		Run:      runCost,
+		Rows: []Row{
+			{Name: rowKernel, Scheduler: "kernel"},
+			{Name: rowRota, Scheduler: "rota"},
+			{Name: rowAlone, Scheduler: "rota", Config: costConfig("false"), About: "with classes, without inheritance"},
+			{Name: rowClasses, Scheduler: "rota", Config: costConfig("true")},
+		},
+		Metrics: costMetrics(),
+		Bench:   true,
+		Tools:   []string{"perf"},
+		Loads:   []string{"barrier"},
+		Limit:   60 * time.Second,
+		Run:     runCost,
 	}
 }
 
+// costConfig puts the one that asks into a class; who answers it inherits, or does not.
+func costConfig(inherit string) string {
+	return `classes:
+  - {name: asks, tier: priority, inherit: ` + inherit + `}
+rules:
+  - {match: {comm: bench-switch}, class: asks}
+`
+}
+
+// What a switch may take with inheritance, of what it takes without: where nobody is
+// boosted, and where each switch begins or ends a boost.
+const (
+	maxIdleInherit = 1.01
+	maxBusyInherit = 1.03
+)
+
 func costMetrics() []Metric {
+	inherits := func(atMost float64) []Bound {
+		return []Bound{{Row: rowClasses, Against: rowAlone, AtMost: atMost}}
+	}
 	const alike, mixed = "a turn of one in a crowd of nice 0, meeting on one CPU", "a turn of one in a crowd of nice 0 and 5, meeting on one CPU"
 	metrics := []Metric{{Name: "wake_switch_ns", Group: "perf bench sched pipe, one CPU",
-		Label: "a wake-up and a switch, instructions", Better: -1}}
+		Label: "a wake-up and a switch, instructions", Better: -1, Bounds: inherits(maxIdleInherit)},
+		{Name: "asked_switch_ns", Group: "rota bench switch, one CPU",
+			Label: "a wake-up and a switch, instructions, between one that asks and one that answers", Better: -1, Bounds: inherits(maxBusyInherit)},
+	}
 	for _, group := range []struct{ name, title string }{{"alike", alike}, {"mixed", mixed}} {
 		for _, n := range costCrowds() {
 			metrics = append(metrics, Metric{Name: fmt.Sprintf("turn_%s_%d_ns", group.name, n), Group: group.title,
@@ -64,6 +92,9 @@ func runCost(g *guest.Guest) error {
 		return us * 1000 / 2, errors.Join(err1, err2)
 	})
 	if err != nil {
+		return err
+	}
+	if _, err := emitCost(g, "asked_switch_ns", func() (float64, error) { return measureAsked(g) }); err != nil {
 		return err
 	}
 	for _, mix := range []struct {
@@ -97,6 +128,17 @@ func emitCost(g *guest.Guest, name string, measure func() (float64, error)) (flo
 	median := parts[costParts/2]
 	g.Metric(name, median)
 	return median, nil
+}
+
+// measureAsked returns the ns of a wake-up and a switch between two processes, one of
+// which asks and waits for the answer of the other.
+func measureAsked(g *guest.Guest) (float64, error) {
+	out, err := g.Run(guest.Cmd{Path: "rota", Args: []string{"bench", "switch", "--json", "--cpu", "1",
+		"--iterations", strconv.Itoa(costTurns), "--repeat", "1"}})
+	if err != nil {
+		return 0, err
+	}
+	return output.BenchSwitch(out.Stdout)
 }
 
 // measureTurn lets n threads meet on one CPU again and again, every second of

@@ -1,6 +1,7 @@
 package output
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 )
@@ -45,6 +46,18 @@ func StressNG(text, stressor string) (float64, error) {
 		}
 	}
 	return 0, fmt.Errorf("stress-ng: no metrics of %q in its output: %q", stressor, clip(text))
+}
+
+// BenchSwitch reads the ns of a switch that "rota bench switch --json" prints.
+func BenchSwitch(text string) (float64, error) {
+	var report struct{ SwitchNanos struct{ Median float64 } }
+	if err := json.Unmarshal([]byte(text), &report); err != nil {
+		return 0, fmt.Errorf("rota bench switch: %w in %q", err, clip(text))
+	}
+	if report.SwitchNanos.Median <= 0 {
+		return 0, fmt.Errorf("rota bench switch: no switchNanos in %q", clip(text))
+	}
+	return report.SwitchNanos.Median, nil
 }
 
 // Pairs reads the line "name number name number ..." that our own loads print.

@@ -32,6 +32,7 @@ func TestTools(t *testing.T) {
 		"pipe":      {PerfPipe, "perf-pipe.txt", 30.781},
 		"messaging": {PerfMessaging, "perf-messaging.txt", 0.050},
 		"stress-ng": {stress, "stress-ng.txt", 3546},
+		"switch":    {BenchSwitch, "bench-switch.json", 3736.3416666666667},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -39,7 +40,7 @@ func TestTools(t *testing.T) {
 			if err != nil || got != test.want {
 				t.Errorf("got %v, %v; want %v", got, err, test.want)
 			}
-			for _, bad := range []string{"", "Time: soon", "x usecs/op", "Total time:", "metrc: [1] cpu", "Time: NaN", " NaN usecs/op", "Total time: -1 [sec]"} {
+			for _, bad := range []string{"", "Time: soon", "x usecs/op", "Total time:", "metrc: [1] cpu", "Time: NaN", " NaN usecs/op", "Total time: -1 [sec]", `{"switchNanos": {"median": 0}}`, "{}"} {
 				if got, err := test.read(bad); err == nil {
 					t.Errorf("read %v from %q", got, bad)
 				}
