@@ -223,6 +223,7 @@ func TestPromises(t *testing.T) {
 		"wake":       "kernel,rota", // ping is about classes
 		"ping":       "fifo,rota+classes",
 		"throughput": "kernel,rota",
+		"bursts":     "rota-static,rota+classes",
 	} {
 		t.Run(scenario, func(t *testing.T) {
 			t.Parallel()

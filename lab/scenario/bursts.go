@@ -17,7 +17,7 @@ const rowStatic = "rota-static"
 const shortSlice = time.Millisecond
 
 // burstSeconds is how long each case of bursts runs.
-const burstSeconds = 3
+const burstSeconds = 2
 
 // What short bursts may take with dynamic slices of what they take without, and what
 // must be left of the long ones.
