@@ -292,6 +292,20 @@ static __always_inline void inherit_note_wake(const struct task_struct *p, struc
 		       (taskc->serves >> 32 & INHERIT_SLEEPS_MASK) << 47;
 }
 
+/*
+ * A task that waits is woken. If by the one that it waits for, that is an answer: when it
+ * asks again before that one sleeps, there is no wake-up to say so, and it waits for the
+ * same one.
+ */
+static __always_inline void inherit_wake(struct task_ctx *taskc)
+{
+	u64 edge = taskc->waits;
+
+	if (edge & INHERIT_SERVES && INHERIT_TID(edge) == (s32)bpf_get_current_pid_tgid())
+		taskc->woke = edge & ~INHERIT_ACTIVE;
+	inherit_end(taskc);
+}
+
 /* A task goes to sleep: it waits for whom it woke, and serves nobody any more. */
 static __always_inline void inherit_sleep(struct task_ctx *taskc, u32 cpu)
 {

@@ -51,6 +51,7 @@ typedef _Bool bool;
 #define CLOCK_MONOTONIC 1
 
 #define SCHED_IDLE 5
+#define PF_KTHREAD 0x00200000
 #define PF_EXITING 0x4
 #define SIGKILL_BIT (1UL << 8)
 #define MAX_RT_PRIO 100

@@ -77,7 +77,7 @@ s32 ROTA_OP(select_cpu, struct task_struct *p, s32 prev_cpu, u64 wake_flags)
 	if (!taskc)
 		return prev_cpu;
 	if (taskc->waits)
-		inherit_end(taskc);
+		inherit_wake(taskc);
 	if (knobs.inherit & INHERIT_WAKERS && wake_flags & WAKE_SYNC)
 		inherit_note_wake(p, taskc);
 	if (task_stale(p, taskc) && taskc->joined < 0)
@@ -120,6 +120,15 @@ static void compete(struct task_struct *p, struct task_ctx *taskc, struct cpu_ct
 		place_kick_idle(p);
 }
 
+/* For who may run on one CPU only select_cpu is not asked, and nobody says who wakes to sleep. */
+static void wake_unasked(const struct task_struct *p, struct task_ctx *taskc)
+{
+	if (taskc->waits)
+		inherit_wake(taskc);
+	if (p->nr_cpus_allowed == 1 && knobs.inherit & INHERIT_WAKERS && !(p->flags & PF_KTHREAD))
+		inherit_note_wake(p, taskc);
+}
+
 SEC("struct_ops/rota_enqueue")
 void ROTA_OP(enqueue, struct task_struct *p, u64 enq_flags)
 {
@@ -132,8 +141,8 @@ void ROTA_OP(enqueue, struct task_struct *p, u64 enq_flags)
 		return;
 	if (!taskc->ready_at_ns)
 		taskc->ready_at_ns = now_ns;
-	if (taskc->waits && enq_flags & ENQ_WAKEUP)
-		inherit_end(taskc);
+	if (enq_flags & ENQ_WAKEUP)
+		wake_unasked(p, taskc);
 	update(p, taskc, cpu);
 	until_ns = limit_over(p, taskc, now_ns);
 	if (until_ns) {
