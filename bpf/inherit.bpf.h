@@ -12,7 +12,8 @@
  * it. Who is boosted has the tier, weight, slice and cap of its giver's class.
  * A boosted task that sleeps or runs takes its level over where it next enters a
  * queue. One that waits in a queue is called by a CPU that runs something less
- * important (cpu_ctx.calls), and moved there.
+ * important (cpu_ctx.calls), and moved there; while all run what is as important, by
+ * the first CPU of the domain that looks for its next task (llc_ctx.calls).
  * An edge by a wake-up also ends when the one below sleeps: it has served, or
  * waits for something that nobody knows.
  *
@@ -108,6 +109,7 @@ __noinline int inherit_call(u32 tid, u32 cpu)
 {
 	struct task_struct *p = bpf_task_from_pid(tid);
 	struct cpu_ctx *cpuc;
+	struct llc_ctx *llcc;
 	u64 kick = KICK_IDLE;
 	u32 slot;
 	s32 at;
@@ -123,8 +125,14 @@ __noinline int inherit_call(u32 tid, u32 cpu)
 	cpuc = cpu_find(at < 0 ? cpu : at);
 	slot = __sync_fetch_and_add(&cpuc->called, 1);
 	WRITE_ONCE(cpuc->calls[slot & (CPU_CALLS - 1)], tid);
-	if (at >= 0)
+	if (at >= 0) {
 		scx_bpf_kick_cpu(at, kick);
+		return 0;
+	}
+	/* In the ring of its CPU as well, for who may run only there. */
+	llcc = llc_find(cpuc->llc);
+	slot = __sync_fetch_and_add(&llcc->called, 1);
+	WRITE_ONCE(llcc->calls[slot & (CPU_CALLS - 1)], tid);
 	return 0;
 }
 
@@ -402,4 +410,49 @@ __noinline bool inherit_answer(u32 cpu)
 		bpf_task_release(p);
 	}
 	return moved;
+}
+
+/* Is there somebody whom any CPU of the domain may take? */
+static __always_inline bool inherit_any_called(const struct llc_ctx *llcc)
+{
+	return READ_ONCE(llcc->answered) != READ_ONCE(llcc->called);
+}
+
+/*
+ * Fetches one of these. Who is claimed here and may not run here, or is claimed
+ * before his tid was written, is still in the ring of his CPU. Not static, as queue_join.
+ */
+__noinline bool inherit_answer_any(u32 cpu)
+{
+	struct llc_ctx *llcc = llc_find(cpu_find(cpu)->llc);
+	struct task_struct *p;
+	bool moved = false;
+	u32 at, next, called, n;
+
+	kernel_for(n, 0, CPU_CALLS)
+	{
+		at = READ_ONCE(llcc->answered);
+		called = READ_ONCE(llcc->called);
+		if (at == called)
+			break;
+		next = called - at > CPU_CALLS ? called - CPU_CALLS + 1 : at + 1;
+		if (__sync_val_compare_and_swap(&llcc->answered, at, next) != at)
+			continue;
+		p = bpf_task_from_pid(READ_ONCE(llcc->calls[(next - 1) & (CPU_CALLS - 1)]));
+		if (!p)
+			continue;
+		moved = inherit_fetch(p, cpu);
+		bpf_task_release(p);
+		if (moved)
+			break;
+	}
+	return moved;
+}
+
+/* Takes a boosted task that this CPU, or any, was called for. */
+static __always_inline bool inherit_dispatch(const struct cpu_ctx *cpuc, u32 cpu)
+{
+	if (cpuc->called != cpuc->answered && inherit_answer(cpu))
+		return true;
+	return inherit_any_called(llc_find(cpuc->llc)) && inherit_answer_any(cpu);
 }

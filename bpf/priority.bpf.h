@@ -227,6 +227,14 @@ static bool priority_dispatch_capped(struct cpu_ctx *cpuc, u32 cpu)
 	return false;
 }
 
+/* Does a priority task wait that this CPU would take if it looked? */
+static __always_inline bool priority_waits(const struct cpu_ctx *cpuc, u64 now_ns)
+{
+	if (kernel_since(now_ns, READ_ONCE(llc_find(cpuc->llc)->priority_ns)) > PRIORITY_RECENT_NS)
+		return false;
+	return scx_bpf_dsq_nr_queued(QUEUE_PRIORITY(cpuc->llc)) > 0;
+}
+
 /* Finds a priority task for this CPU; prev as in queue_dispatch. */
 static bool priority_dispatch(struct cpu_ctx *cpuc, u32 cpu, struct task_struct *prev,
 			      struct task_ctx *prevc, u64 now_ns)

@@ -255,7 +255,7 @@ void ROTA_OP(dispatch, s32 cpu, struct task_struct *prev)
 		limit_release(cpu, now_ns);
 	if (limit_groups && limit_adopt(cpu, now_ns))
 		return;
-	if (cpuc->called != cpuc->answered && inherit_answer(cpu))
+	if (inherit_dispatch(cpuc, cpu))
 		return;
 	if (rescue(cpuc, cpu, now_ns) || priority_dispatch(cpuc, cpu, prev, prevc, now_ns))
 		return;
@@ -371,10 +371,12 @@ void ROTA_OP(running, struct task_struct *p)
 	record_note(ROTA_RECORD_RUN, 0, taskc, cpu, 0);
 	cpu_counters(cpu)->dispatches[taskc->tier < ROTA_NONE ? taskc->tier : ROTA_FAIR]++;
 	count_wait(taskc, now_ns);
-	cpuc->asked = 0;
-	/* Called while a real-time task ran: the kernel goes on with who ran before, unasked. */
-	if (cpuc->called != cpuc->answered && taskc->tier != ROTA_PRIORITY)
+	/* While a real-time task ran: the kernel goes on with who ran before, unasked. */
+	if (taskc->tier != ROTA_PRIORITY &&
+	    (cpuc->called != cpuc->answered || inherit_any_called(llc_find(cpuc->llc)) ||
+	     (!cpuc->asked && priority_waits(cpuc, now_ns))))
 		scx_bpf_kick_cpu(cpu, KICK_PREEMPT);
+	cpuc->asked = 0;
 	if (limit_groups)
 		limit_running(p, taskc, cpu, now_ns);
 }

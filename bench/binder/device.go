@@ -48,6 +48,10 @@ type driver interface {
 // Device is a binder device as this process has opened it. Its methods may be
 // used by several threads.
 type Device struct {
+	// Brief says that the handlers of this process do not block, or say so with
+	// LetGo first. Set it before Serve.
+	Brief bool
+
 	path    string
 	driver  driver
 	mapping mapping

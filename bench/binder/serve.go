@@ -30,6 +30,16 @@ func (d *Device) node(number uint64) *node {
 	return d.nodes[number]
 }
 
+// node finds who is called, and lets go where that or the handler may block.
+func (t *Thread) node(number uint64) *node {
+	if !t.device.Brief || !t.device.mu.TryRLock() {
+		t.LetGo()
+		return t.device.node(number)
+	}
+	defer t.device.mu.RUnlock()
+	return t.device.nodes[number]
+}
+
 // add gives a new service its number.
 func (d *Device) add(h Handler) uint64 {
 	d.mu.Lock()
@@ -78,6 +88,7 @@ func (t *Thread) Loop() error {
 		return err
 	}
 	defer t.leave()
+	defer t.LetGo()
 	t.command(bcEnterLooper)
 	for {
 		filled, err := t.exchange(f.in)
@@ -99,8 +110,10 @@ func (t *Thread) handle(a answer) error {
 	case brTransaction, brTransactionSecCtx:
 		return t.answer(a)
 	case brIncrefs, brAcquire, brRelease, brDecrefs:
+		t.LetGo()
 		t.count(a)
 	case brDeadBinder:
+		t.LetGo()
 		t.died(binary.LittleEndian.Uint64(a.payload))
 	case brError:
 		return fmt.Errorf("%s: the driver reports error %d", t.device.path, int32(binary.LittleEndian.Uint32(a.payload)))
@@ -162,7 +175,7 @@ func (t *Thread) answer(a answer) error {
 // ask calls the handler and returns the flags of the reply.
 func (t *Thread) ask(call *Message, reply *Parcel) uint32 {
 	var err error = &StatusError{statusUnknown}
-	if n := t.device.node(call.target); n != nil {
+	if n := t.node(call.target); n != nil {
 		err = n.handle(t, call, reply)
 	}
 	if err == nil {

@@ -32,6 +32,7 @@ type Thread struct {
 	Exchanges int
 
 	device  *Device
+	held    bool   // see hold
 	out     []byte // commands for the next exchange
 	depth   int
 	frames  []*frame
@@ -115,6 +116,8 @@ type outcome struct {
 func (t *Thread) await(f *frame, oneWay bool) (Message, error) {
 	var o outcome
 	t.Exchanges = 0
+	t.hold()
+	defer t.LetGo()
 	began := t.device.Now()
 	for !o.done {
 		filled, err := t.exchange(f.in)
@@ -185,6 +188,9 @@ func (t *Thread) read(answers []byte, each func(answer) error) error {
 // exchange hands the commands in and waits until the driver has something for
 // this thread, unless in is empty.
 func (t *Thread) exchange(in []byte) (filled int, err error) {
+	if len(in) > 0 {
+		t.hold()
+	}
 	for {
 		written, filled, err := t.device.driver.exchange(t.out, in)
 		t.out = t.out[:copy(t.out, t.out[min(max(written, 0), len(t.out)):])]

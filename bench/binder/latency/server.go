@@ -42,12 +42,17 @@ func serve(p *peer.Peer) error {
 	var d *binder.Device
 	d, err := pairs.Serve(p, serverThreads, flags|binder.InheritRT, func(o pairs.Order[order]) binder.Handler {
 		return func(t *binder.Thread, call *binder.Message, reply *binder.Parcel) error {
-			return answer(int64(t.Now()), o.Work, call, reply)
+			now := int64(t.Now())
+			if o.Work.Verbose {
+				t.LetGo() // it writes
+			}
+			return answer(now, o.Work, call, reply)
 		}
 	})
 	if err != nil {
 		return err
 	}
+	d.Brief = true
 	return d.Serve(serverThreads)
 }
 
