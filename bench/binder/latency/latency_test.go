@@ -166,6 +166,14 @@ func TestVerdictOfRota(t *testing.T) {
 	}
 }
 
+// TestVerdictOfNothing: no call is none at any level.
+func TestVerdictOfNothing(t *testing.T) {
+	r := &Result{Options: Options{Boosts: func(context.Context, []int) (Boosts, error) { return Boosts{}, nil }}}
+	if got := r.effectiveVerdict(Series{}); got.Source != fromWait || got.Verdict.Verdict != unknown {
+		t.Errorf("%+v", got)
+	}
+}
+
 // TestServersAreNamed: the scheduler is asked for the servers, and only where it counts.
 func TestServersAreNamed(t *testing.T) {
 	var asked []int

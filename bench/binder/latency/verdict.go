@@ -107,7 +107,7 @@ func (r *Result) effectiveVerdict(fifo Series) Effective {
 		return waits
 	case b.Boosted < b.Given:
 		return Effective{Verdict{fail, fmt.Sprintf("rota did not run the server's thread at the caller's level in %d of %d %s", b.Given-b.Boosted, b.Given, of)}, fromRota, &b}
-	case b.Given == 0 || b.Given < uint64(len(fifo.Spans)):
+	case b.Given < max(1, uint64(len(fifo.Spans))):
 		waits.Why += fmt.Sprintf("; rota knows of %d %s", b.Given, of)
 		return waits
 	}
