@@ -127,16 +127,34 @@ static void binder_wait(struct task_ctx *taskc)
 	bpf_task_release(p);
 }
 
+/*
+ * The task that runs answers a call. Whether it has the caller's level counts now: the
+ * caller still waits, and a boost that was not kept until here is none.
+ */
+static __always_inline void binder_answer(struct task_ctx *taskc)
+{
+	if (!taskc->owes)
+		return;
+	taskc->owes--;
+	taskc->given++;
+	if (task_boosted(taskc) || task_class(taskc)->tier == ROTA_PRIORITY)
+		taskc->lifted++;
+}
+
 SEC("tp_btf/binder_transaction")
 int BPF_PROG(rota_on_binder_call, bool reply, struct binder_transaction *t)
 {
 	struct task_ctx *taskc;
 
-	if (!inherit_by(ROTA_BINDER) || reply || !t || t->flags & BINDER_ONE_WAY)
+	if (!inherit_by(ROTA_BINDER) || !t || t->flags & BINDER_ONE_WAY)
 		return 0;
 	taskc = task_try(bpf_get_current_task_btf());
 	if (!taskc)
 		return 0;
+	if (reply) {
+		binder_answer(taskc);
+		return 0;
+	}
 	taskc->woke = 0;
 	/* Who waits himself is called back on the thread that waits. */
 	taskc->called_any = !t->to_thread;
@@ -144,34 +162,42 @@ int BPF_PROG(rota_on_binder_call, bool reply, struct binder_transaction *t)
 	return 0;
 }
 
+/* The task that runs takes a call of this client, which waits for it from now on. */
+static __always_inline void binder_take(struct task_struct *p, struct task_ctx *taskc,
+					struct task_struct *client)
+{
+	struct task_ctx *clientc = task_try(client);
+
+	/* Nothing would end the wait of one that dies. */
+	if (!clientc || clientc == taskc || client->flags & PF_EXITING)
+		return;
+	clientc->called = p->pid;
+	clientc->called_any = 0;
+	if (inherit_begin(clientc, inherit_edge(p, ROTA_BINDER)))
+		taskc->owes++;
+}
+
 SEC("tp_btf/binder_transaction_received")
 int BPF_PROG(rota_on_binder_received, struct binder_transaction *t)
 {
 	struct task_struct *p = bpf_get_current_task_btf(), *client;
-	struct task_ctx *taskc, *clientc;
+	struct task_ctx *taskc;
 
 	if (!inherit_by(ROTA_BINDER) || !t)
 		return 0;
 	taskc = task_try(p);
 	if (!taskc)
 		return 0;
-	if (t->flags & BINDER_ONE_WAY)
+	if (t->from || t->flags & BINDER_ONE_WAY)
 		taskc->binder = BINDER_SERVES;
 	if (!t->from) { /* an answer, one-way, or the caller has died */
 		taskc->called = 0;
 		return 0;
 	}
-	taskc->binder = BINDER_SERVES;
 	client = bpf_task_from_pid(t->from->pid);
 	if (!client)
 		return 0;
-	clientc = task_try(client);
-	/* Nothing would end the wait of one that dies. */
-	if (clientc && clientc != taskc && !(client->flags & PF_EXITING)) {
-		clientc->called = p->pid;
-		clientc->called_any = 0;
-		inherit_begin(clientc, inherit_edge(p, ROTA_BINDER));
-	}
+	binder_take(p, taskc, client);
 	bpf_task_release(client);
 	return 0;
 }
@@ -191,6 +217,7 @@ int BPF_PROG(rota_on_binder_wait, bool proc_work, bool calls)
 		if (proc_work || taskc->binder)
 			taskc->binder = BINDER_LOOPS;
 		taskc->called = 0;
+		taskc->owes = 0; /* the callers of those calls have died */
 	} else if (taskc->called && !taskc->waits) {
 		binder_wait(taskc);
 	}

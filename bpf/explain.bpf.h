@@ -32,6 +32,8 @@ static void explain_task(const struct task_struct *p, const struct task_ctx *tas
 	out->waits_reason = INHERIT_REASON(edge);
 	out->waits_gives = (edge & INHERIT_ACTIVE) != 0;
 	out->waits_ns = edge ? kernel_since(now_ns, taskc->waits_at_ns) : 0;
+	out->given = taskc->given;
+	out->lifted = taskc->lifted;
 }
 
 SEC("syscall")

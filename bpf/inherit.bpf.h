@@ -251,34 +251,45 @@ static __always_inline void inherit_end(struct task_ctx *taskc)
 		inherit_follow(edge, 0, false);
 }
 
+/* Gives a task's level to the one at the end of its new edge, if the edge gives. */
+static __always_inline void inherit_lend(const struct task_ctx *taskc, u64 edge)
+{
+	if (edge & INHERIT_ACTIVE)
+		inherit_follow(edge, task_boosted(taskc) ? taskc->lent : taskc->class, true);
+}
+
 /*
  * A task waits, or is about to, for the one at the end of this edge and no longer for
- * another. Any task may say so.
+ * another. Any task may say so. Returns whether it gives its level.
  */
-static __always_inline void inherit_begin(struct task_ctx *taskc, u64 edge)
+static __always_inline bool inherit_begin(struct task_ctx *taskc, u64 edge)
 {
 	u64 before;
 
 	if (inherit_gives(taskc))
 		edge |= INHERIT_ACTIVE;
-	if (READ_ONCE(taskc->waits) == edge)
-		return;
-	taskc->waits_at_ns = bpf_ktime_get_ns();
-	before = __sync_lock_test_and_set(&taskc->waits, edge);
-	if (edge & INHERIT_ACTIVE)
-		inherit_follow(edge, task_boosted(taskc) ? taskc->lent : taskc->class, true);
-	if (before & INHERIT_ACTIVE)
-		inherit_follow(before, 0, false);
+	if (READ_ONCE(taskc->waits) != edge) {
+		taskc->waits_at_ns = bpf_ktime_get_ns();
+		before = __sync_lock_test_and_set(&taskc->waits, edge);
+		inherit_lend(taskc, edge);
+		if (before & INHERIT_ACTIVE)
+			inherit_follow(before, 0, false);
+	}
+	return edge & INHERIT_ACTIVE;
 }
 
-/* The same as a guess: who knows better, and says so at the same time, wins. */
+/*
+ * The same as a guess: who knows better, and says so at the same time, wins. Who says the
+ * same finds the edge and leaves it at that, so it is counted before it can be found.
+ */
 static __always_inline void inherit_guess(struct task_ctx *taskc, u64 edge)
 {
 	if (inherit_gives(taskc))
 		edge |= INHERIT_ACTIVE;
 	taskc->waits_at_ns = bpf_ktime_get_ns();
-	if (!__sync_val_compare_and_swap(&taskc->waits, 0, edge) && edge & INHERIT_ACTIVE)
-		inherit_follow(edge, task_boosted(taskc) ? taskc->lent : taskc->class, true);
+	inherit_lend(taskc, edge);
+	if (__sync_val_compare_and_swap(&taskc->waits, 0, edge) && edge & INHERIT_ACTIVE)
+		inherit_follow(edge, 0, false);
 }
 
 /*

@@ -180,6 +180,8 @@ struct rota_explain {
 	__u64 boosted_ns; /* CPU time since it was boosted, over several waits if they overlap */
 	__u64 ready_ns;	  /* for how long it is ready and waits for a CPU, 0: it does not */
 	__u64 waits_ns;	  /* for how long it waits for another */
+	__u64 given;	  /* binder calls that it answered, of callers that give their level */
+	__u64 lifted;	  /* of these, those that it served at that level or above */
 	__u32 tid;	  /* in */
 	__s32 result;	  /* 0 or a negative errno */
 	__u32 class;

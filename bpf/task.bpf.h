@@ -54,6 +54,8 @@ struct task_ctx {
 	u8 binder;	 /* enum binder_role, 0: none */
 	u8 spent;	 /* it has used up the time of a boost */
 	u8 noted;	 /* somebody will wait for it if it does not sleep first */
+	u64 given;	 /* binder calls that it answered, of callers that give their level */
+	u64 lifted;	 /* of these, served at that level; both written by itself alone */
 	u64 limited_ns;	 /* since when it waits for its group's cpu.max, 0: it ran since */
 	u32 own_weight;	 /* without its group's scale */
 	u32 group_epoch; /* of the scale in its weight */
@@ -64,6 +66,7 @@ struct task_ctx {
 	u8 rescued;   /* it was moved forward by the starvation bound */
 	u8 fresh;     /* new: its first request is half as long (eevdf: PLACE_DEADLINE_INITIAL) */
 	u8 overdue;   /* it runs although its group has used up its cpu.max */
+	u8 owes;      /* such calls that it has taken and not answered, see given */
 };
 
 struct {

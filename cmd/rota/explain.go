@@ -80,6 +80,9 @@ func writeThread(w io.Writer, t api.Thread) {
 	if len(t.WaitsFor) > 0 {
 		line("waits for", linkWords(t.WaitsFor))
 	}
+	if t.Calls.Given > 0 {
+		line("binder", fmt.Sprintf("answered %d calls of more important tasks, %d of them boosted", t.Calls.Given, t.Calls.Boosted))
+	}
 	for _, g := range t.Givers {
 		line("boost by", fmt.Sprintf("%d %s (class %s) -> %s", g.TID, safe(g.Name), safe(g.Class), linkWords(g.Chain)))
 	}

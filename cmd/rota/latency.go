@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -10,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"rota/bench/binder/latency"
+	"rota/internal/api"
 )
 
 // exitInterrupted is that of a program that SIGINT has ended.
@@ -19,6 +21,7 @@ func latencyCommand(kind latency.Kind) *cobra.Command {
 	o := latency.Options{Kind: kind}
 	var deadlineMicros int64
 	var samples string
+	var socket *string
 	c := &cobra.Command{
 		Use:   string(kind) + "-latency",
 		Short: fmt.Sprintf("Measure how long a %s call takes, as AOSP's test does", kind),
@@ -36,9 +39,14 @@ It needs a binder device and root, and nothing of Android.`, kind),
 			if c.Flags().Changed("deadline_us") {
 				o.Deadline = time.Duration(deadlineMicros) * time.Microsecond
 			}
-			return runLatency(c, o, samples)
+			about := surroundings(runtime.NumCPU())
+			if about.Scheduler == "rota" {
+				o.Boosts = callsOf(api.NewClient(*socket))
+			}
+			return runLatency(c, o, about, samples)
 		},
 	}
+	socket = addSocket(c)
 	f := c.Flags()
 	f.IntVarP(&o.Iterations, "iterations", "i", latency.DefaultIterations, "iterations of each pair, two calls each")
 	f.IntVar(&o.Pairs, "pairs", latency.DefaultPairs, "pairs of a server and a client (-pair); more than CPUs tell nothing")
@@ -54,7 +62,28 @@ It needs a binder device and root, and nothing of Android.`, kind),
 	return c
 }
 
-func runLatency(c *cobra.Command, o latency.Options, samples string) error {
+// callsOf asks the daemon for the calls that the servers answered.
+func callsOf(client *api.Client) func(context.Context, []int) (latency.Boosts, error) {
+	return func(ctx context.Context, servers []int) (sum latency.Boosts, err error) {
+		for _, pid := range servers {
+			answer, err := client.Explain(ctx, pid)
+			if err != nil {
+				return latency.Boosts{}, err
+			}
+			for _, t := range answer.Threads {
+				// In another PID namespace a number means another process.
+				if t.Name != latency.ServerName {
+					return latency.Boosts{}, fmt.Errorf("task %d is %q and not a server of this bench: run it in the daemon's PID namespace", t.TID, safe(t.Name))
+				}
+				sum.Given += t.Calls.Given
+				sum.Boosted += t.Calls.Boosted
+			}
+		}
+		return sum, nil
+	}
+}
+
+func runLatency(c *cobra.Command, o latency.Options, about latency.Context, samples string) error {
 	measuring()
 	name := c.CommandPath()
 	text := os.Stderr
@@ -72,7 +101,7 @@ func runLatency(c *cobra.Command, o latency.Options, samples string) error {
 	case err != nil && !missed:
 		return fmt.Errorf("%s: %w", name, err)
 	}
-	if err := r.Report(c.OutOrStdout(), surroundings(runtime.NumCPU())); err != nil {
+	if err := r.Report(c.OutOrStdout(), about); err != nil {
 		return err
 	}
 	if samples != "" {

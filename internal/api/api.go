@@ -123,6 +123,14 @@ type Thread struct {
 	BoostedMicros int64   `json:"boostedMicros"` // CPU time that it had by this boost
 	Givers        []Giver `json:"givers"`        // who waits for it and gives it a boost
 	WaitsFor      []Link  `json:"waitsFor"`      // the chain from the one that it waits for on
+	Calls         Calls   `json:"calls"`
+}
+
+// Calls counts the binder calls that a thread answered, of callers that give it their
+// level, since it began or the scheduler was attached.
+type Calls struct {
+	Given   uint64 `json:"given"`
+	Boosted uint64 `json:"boosted"` // of these, served at that level or above
 }
 
 // Giver is one who gives a boost, at the other end of a chain.

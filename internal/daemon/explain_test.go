@@ -29,7 +29,8 @@ func explaining(t *testing.T) (*Daemon, *fakeScheduler) {
 	f.tasks = map[uint32]sched.Task{
 		11: {Class: 1, Level: 1, Running: true, Waits: wait(12, "binder", true)},
 		12: {Class: 0, Level: 1, Awaited: true, Waits: wait(13, "futex", true)},
-		13: {Class: 2, Level: 1, Awaited: true, Boosted: time.Millisecond, Ready: time.Microsecond, CPU: 3},
+		13: {Class: 2, Level: 1, Awaited: true, Boosted: time.Millisecond, Ready: time.Microsecond, CPU: 3,
+			Calls: sched.Calls{Given: 7, Boosted: 6}},
 		14: {Class: 0, Level: 0, Waits: wait(13, "futex", false)},
 	}
 	return d, f
@@ -47,7 +48,7 @@ func TestExplain(t *testing.T) {
 		ReadyMicros: 1, Boosted: true, BoostedMicros: 1000,
 		Givers: []api.Giver{{TID: 11, Name: "x", Class: "a", Chain: []api.Link{
 			{TID: 12, Name: "worker", Reason: "binder", Gives: true, AgeMicros: 3000}, last}}},
-		WaitsFor: []api.Link{},
+		WaitsFor: []api.Link{}, Calls: api.Calls{Given: 7, Boosted: 6},
 	}
 	if diff := cmp.Diff(want, got.Threads[0]); diff != "" {
 		t.Error(diff)

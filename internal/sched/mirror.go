@@ -107,6 +107,8 @@ type rotaExplain struct {
 	BoostedNs   uint64
 	ReadyNs     uint64
 	WaitsNs     uint64
+	Given       uint64
+	Lifted      uint64
 	Tid         uint32
 	Result      int32
 	Class       uint32

@@ -174,7 +174,12 @@ type Task struct {
 	Boosted      time.Duration // CPU time that it had by this boost
 	Waits        Wait
 	RealTime     bool // of another scheduling class, which runs before rota's
+	Calls        Calls
 }
+
+// Calls are the binder calls that a task answered, of callers that give their level, since
+// it began or the scheduler was attached.
+type Calls struct{ Given, Boosted uint64 } // Boosted: served at that level or above
 
 // Wait says for whom a task waits.
 type Wait struct {

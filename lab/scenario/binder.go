@@ -88,7 +88,8 @@ func binderMetrics() []Metric {
 						Better: -1, Bounds: binderBounds(name)})
 				}
 			}
-			metrics = append(metrics, Metric{Name: prefix + "_sync_ratio", Group: group, Label: "answered on the caller's CPU", Better: 0})
+			metrics = append(metrics, Metric{Name: prefix + "_sync_ratio", Group: group, Label: "answered on the caller's CPU", Better: 0},
+				Metric{Name: prefix + "_effective_pass", Group: group, Label: "server at the caller's level, 1: PASS", Better: 1, Bounds: []Bound{{Row: rowClasses, AtLeast: 1}}})
 		}
 	}
 	for _, kind := range binderKinds() {
@@ -166,6 +167,9 @@ func binderUnder(g *guest.Guest, load binderLoad, name string, pairs int, books 
 	binderCaller(g, prefix+"_other", b.Other)
 	binderCaller(g, prefix+"_fifo", b.Fifo)
 	g.Metric(prefix+"_sync_ratio", b.Sync)
+	if pass, known := b.Effective(); known {
+		g.Metric(prefix+"_effective_pass", pass)
+	}
 	books.left += b.Left
 	books.more += b.Other.MoreIoctls + b.Fifo.MoreIoctls
 	verdicts, err := json.Marshal(b.Verdicts)

@@ -22,6 +22,9 @@ type Result struct {
 	Missed    bool
 	Left      *pairs.Books // what the driver holds more than before
 	LeftFault error        // why that is not known
+
+	Boosts      Boosts // by the scheduler's own count
+	BoostsFault error  // why that is not known
 }
 
 // figures are the original's figures of one kind of caller.

@@ -60,10 +60,9 @@ type Options struct {
 	Compat     bool // with the defects of the original
 	Extended   bool // percentiles, scale, verdicts
 
-	// Boosts asks the scheduler how many calls of SCHED_FIFO threads had their
-	// server lifted to the caller's level since the run began; nil when the
-	// scheduler has no such count. It is the seam for schedulers that do.
-	Boosts func() (Boosts, error)
+	// Boosts asks the scheduler for its own count of the calls that these processes
+	// answered, while they still live; nil when the scheduler has none.
+	Boosts func(ctx context.Context, servers []int) (Boosts, error)
 }
 
 // Check says what is wrong with what was asked for.
@@ -112,6 +111,7 @@ func Run(ctx context.Context, o Options, text *os.File) (*Result, error) {
 		err = r.collect(all, cancel)
 	}
 	if err == nil && o.Extended {
+		r.askScheduler(ctx, all)
 		g.Stop()
 		if booksErr == nil {
 			r.Left, booksErr = leftOver(books)
@@ -119,6 +119,18 @@ func Run(ctx context.Context, o Options, text *os.File) (*Result, error) {
 		r.LeftFault = booksErr
 	}
 	return r, err
+}
+
+// askScheduler asks for its count, which ends with the servers.
+func (r *Result) askScheduler(ctx context.Context, all []pairs.Pair) {
+	if r.Options.Boosts == nil {
+		return
+	}
+	var servers []int
+	for _, p := range all {
+		servers = append(servers, p.Server.PID)
+	}
+	r.Boosts, r.BoostsFault = r.Options.Boosts(ctx, servers)
 }
 
 // scale measures the pipes, at the levels of the calls and in as many pairs.

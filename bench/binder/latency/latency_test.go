@@ -2,8 +2,10 @@ package latency
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -11,6 +13,8 @@ import (
 	"time"
 
 	"rota/bench/binder"
+	"rota/bench/binder/pairs"
+	"rota/bench/peer"
 )
 
 func reportOf(t *testing.T, r *Result) string {
@@ -108,25 +112,20 @@ func TestExtended(t *testing.T) {
 func TestVerdicts(t *testing.T) {
 	slow, quick := slices.Repeat([]time.Duration{5 * time.Millisecond}, 100), slices.Repeat([]time.Duration{20 * time.Microsecond}, 100)
 	late, fine := slices.Repeat([]int64{5e6}, 100), slices.Repeat([]int64{3e4}, 100)
-	boosts := func(b Boosts, err error) func() (Boosts, error) { return func() (Boosts, error) { return b, err } }
 	for _, test := range []struct {
 		name        string
 		fifo, other []time.Duration
 		deliveries  []int64
-		boosts      func() (Boosts, error)
 		want        string
 	}{
-		{"loaded, and the server waits", quick, slow, late, nil, fail},
-		{"loaded, and it does not", quick, slow, fine, nil, pass},
-		{"idle", quick, quick, fine, nil, unknown},
-		{"nothing measured", nil, nil, fine, nil, unknown},
-		{"boosted", nil, nil, nil, boosts(Boosts{10, 10}, nil), pass},
-		{"boosted at times", nil, nil, nil, boosts(Boosts{10, 9}, nil), fail},
-		{"never called", nil, nil, nil, boosts(Boosts{}, nil), unknown},
-		{"no word", nil, nil, nil, boosts(Boosts{}, errors.New("x")), unknown},
+		{"loaded, and the server waits", quick, slow, late, fail},
+		{"loaded, and it does not", quick, slow, fine, pass},
+		{"idle", quick, quick, fine, unknown},
+		{"nothing measured", nil, nil, fine, unknown},
 	} {
-		r := &Result{Options: Options{Boosts: test.boosts}, PipeFifo: test.fifo, PipeOther: test.other}
-		if got := r.effectiveVerdict(Series{Deliveries: test.deliveries}); got.Verdict != test.want || got.Why == "" {
+		r := &Result{PipeFifo: test.fifo, PipeOther: test.other}
+		got := r.effectiveVerdict(Series{Deliveries: test.deliveries})
+		if got.Verdict.Verdict != test.want || got.Why == "" || got.Source != fromWait || got.Calls != nil {
 			t.Errorf("%s: %+v, want %s", test.name, got, test.want)
 		}
 	}
@@ -135,6 +134,59 @@ func TestVerdicts(t *testing.T) {
 		if got := r.niceVerdict(); got.Verdict != want {
 			t.Errorf("nice: %+v, want %s", got, want)
 		}
+	}
+}
+
+// TestVerdictOfRota: rota's own count decides where it has one, and else the waits do.
+func TestVerdictOfRota(t *testing.T) {
+	for _, test := range []struct {
+		name               string
+		boosts             Boosts
+		fault              error
+		want, source, says string
+	}{
+		{"all", Boosts{12, 12}, nil, pass, fromRota, "in all of 12 calls by threads of a class that gives it (calls in all: 14)"},
+		{"one not", Boosts{12, 11}, nil, fail, fromRota, "in 1 of 12 calls"},
+		{"one, and it was not", Boosts{1, 0}, nil, fail, fromRota, "in 1 of 1 calls"},
+		{"fewer than by SCHED_FIFO", Boosts{1, 1}, nil, unknown, fromWait, "rota knows of 1 calls"},
+		{"no giver", Boosts{}, nil, unknown, fromWait, "rota knows of 0 calls"},
+		{"no word", Boosts{12, 12}, errors.New("not running"), unknown, fromWait, "rota does not say: not running"},
+	} {
+		o := Options{Extended: true, Boosts: func(context.Context, []int) (Boosts, error) { return test.boosts, test.fault }}
+		r := &Result{Options: o, Pairs: map[int]Samples{0: {Other: series(0, 1, 2), Fifo: series(0, 3, 4), Nice: NiceProbe{Calls: 10}}}}
+		r.askScheduler(t.Context(), nil)
+		got := r.effectiveVerdict(r.Pairs[0].Fifo)
+		if got.Verdict.Verdict != test.want || got.Source != test.source || !strings.Contains(got.Why, test.says) {
+			t.Errorf("%s: %+v, want %s by %s: %s", test.name, got, test.want, test.source, test.says)
+		}
+		calls := fmt.Sprintf(`"source":"rota","calls":{"given":%d,"boosted":%d}`, test.boosts.Given, test.boosts.Boosted)
+		if text := reportOf(t, r); strings.Contains(text, calls) != (test.source == fromRota) {
+			t.Errorf("%s: %s in\n%s", test.name, calls, text)
+		}
+	}
+}
+
+// TestVerdictOfNothing: no call is none at any level.
+func TestVerdictOfNothing(t *testing.T) {
+	r := &Result{Options: Options{Boosts: func(context.Context, []int) (Boosts, error) { return Boosts{}, nil }}}
+	if got := r.effectiveVerdict(Series{}); got.Source != fromWait || got.Verdict.Verdict != unknown {
+		t.Errorf("%+v", got)
+	}
+}
+
+// TestServersAreNamed: the scheduler is asked for the servers, and only where it counts.
+func TestServersAreNamed(t *testing.T) {
+	var asked []int
+	r := &Result{}
+	all := []pairs.Pair{{Server: &peer.Process{PID: 7}}, {Server: &peer.Process{PID: 9}}}
+	r.askScheduler(t.Context(), all)
+	r.Options.Boosts = func(_ context.Context, servers []int) (Boosts, error) {
+		asked = servers
+		return Boosts{2, 1}, nil
+	}
+	r.askScheduler(t.Context(), all)
+	if !slices.Equal(asked, []int{7, 9}) || r.Boosts != (Boosts{2, 1}) {
+		t.Errorf("asked for %v, %+v", asked, r.Boosts)
 	}
 }
 

@@ -16,6 +16,9 @@ const (
 	clientRole = "binder-latency-client"
 )
 
+// ServerName is what the threads of a server are called, by its role.
+const ServerName = "bench-server"
+
 // serverThreads is how many threads a server has: with the original's libraries
 // the first call makes the driver ask for a second one, and then one is always
 // free.

@@ -22,14 +22,29 @@ type Verdict struct {
 // its real-time attributes (the original's question), by its nice value, and by
 // what it got.
 type Verdicts struct {
-	RT        Verdict `json:"rt"`
-	Nice      Verdict `json:"nice"`
-	Effective Verdict `json:"effective"`
+	RT        Verdict   `json:"rt"`
+	Nice      Verdict   `json:"nice"`
+	Effective Effective `json:"effective"`
 }
 
-// Boosts is a scheduler's own count of calls by SCHED_FIFO threads, and of those
-// whose server it ran at the caller's level.
-type Boosts struct{ Calls, Boosted uint64 }
+// Effective also says where the answer is from.
+type Effective struct {
+	Verdict
+	Source string  `json:"source"`
+	Calls  *Boosts `json:"calls,omitempty"` // what rota counted
+}
+
+// Sources of an effective verdict.
+const (
+	fromRota = "rota" // it counts the calls whose server it ran at the caller's level
+	fromWait = "wait" // the time until the server had the call
+)
+
+// Boosts is a scheduler's own count of calls, by SCHED_FIFO and by ordinary threads.
+type Boosts struct {
+	Given   uint64 `json:"given"`   // of callers in a class that gives its level
+	Boosted uint64 `json:"boosted"` // of these, those that the server answered at that level
+}
 
 func (r *Result) verdicts(fifo Series) Verdicts {
 	return Verdicts{RT: r.rtVerdict(), Nice: r.niceVerdict(), Effective: r.effectiveVerdict(fifo)}
@@ -79,12 +94,37 @@ const (
 	mostLate = 0.01
 )
 
-// effectiveVerdict asks the scheduler, or else looks how long calls by
-// SCHED_FIFO threads waited until the server had them.
-func (r *Result) effectiveVerdict(fifo Series) Verdict {
-	if r.Options.Boosts != nil {
-		return askScheduler(r.Options.Boosts)
+// effectiveVerdict is rota's where its count has all calls by SCHED_FIFO threads, or
+// one that was not boosted; else it looks at the waits, and says why.
+func (r *Result) effectiveVerdict(fifo Series) Effective {
+	waits := Effective{Verdict: r.waitVerdict(fifo), Source: fromWait}
+	b, of := r.Boosts, fmt.Sprintf("calls by threads of a class that gives it (calls in all: %d)", r.calls())
+	switch {
+	case r.Options.Boosts == nil:
+		return waits
+	case r.BoostsFault != nil:
+		waits.Why += "; rota does not say: " + r.BoostsFault.Error()
+		return waits
+	case b.Boosted < b.Given:
+		return Effective{Verdict{fail, fmt.Sprintf("rota did not run the server's thread at the caller's level in %d of %d %s", b.Given-b.Boosted, b.Given, of)}, fromRota, &b}
+	case b.Given < max(1, uint64(len(fifo.Spans))):
+		waits.Why += fmt.Sprintf("; rota knows of %d %s", b.Given, of)
+		return waits
 	}
+	return Effective{Verdict{pass, fmt.Sprintf("rota ran the server's thread at the caller's level in all of %d %s", b.Given, of)}, fromRota, &b}
+}
+
+// calls is how many calls all clients made.
+func (r *Result) calls() (n int) {
+	for _, s := range r.Pairs {
+		n += s.calls() + s.Nice.Calls
+	}
+	return n
+}
+
+// waitVerdict looks how long calls by SCHED_FIFO threads waited until the server had
+// them.
+func (r *Result) waitVerdict(fifo Series) Verdict {
 	if len(r.PipeFifo) == 0 || len(r.PipeOther) == 0 || len(fifo.Deliveries) == 0 {
 		return Verdict{unknown, "nothing was measured to compare with"}
 	}
@@ -107,19 +147,6 @@ func (r *Result) effectiveVerdict(fifo Series) Verdict {
 func (r *Result) loaded(limit time.Duration) bool {
 	late := misses(nanoseconds(r.PipeOther), limit)
 	return float64(late) > mostLate*float64(len(r.PipeOther))
-}
-
-func askScheduler(boosts func() (Boosts, error)) Verdict {
-	b, err := boosts()
-	switch {
-	case err != nil:
-		return Verdict{unknown, "the scheduler does not say: " + err.Error()}
-	case b.Calls == 0:
-		return Verdict{unknown, "the scheduler saw no call by a SCHED_FIFO thread"}
-	case b.Boosted < b.Calls:
-		return Verdict{fail, fmt.Sprintf("the scheduler ran the server at the caller's level in %d of %d calls", b.Boosted, b.Calls)}
-	}
-	return Verdict{pass, fmt.Sprintf("the scheduler ran the server at the caller's level in all of %d calls", b.Calls)}
 }
 
 func nanoseconds(list []time.Duration) []int64 {

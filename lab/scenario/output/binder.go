@@ -57,6 +57,19 @@ type binderReport struct {
 	}
 }
 
+// Effective is 1 when the server ran at the caller's level and 0 when it did not; the
+// tool may not know.
+func (b Binder) Effective() (pass float64, known bool) {
+	verdict, _ := b.Verdicts["effective"].(map[string]any)
+	switch verdict["verdict"] {
+	case "PASS":
+		return 1, true
+	case "FAIL":
+		return 0, true
+	}
+	return 0, false
+}
+
 // ReadBinder reads the report of a binder latency test.
 func ReadBinder(text string) (Binder, error) {
 	var r binderReport

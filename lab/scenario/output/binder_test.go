@@ -35,6 +35,23 @@ func TestReadBinder(t *testing.T) {
 	}
 }
 
+func TestBinderEffective(t *testing.T) {
+	for word, want := range map[string]struct {
+		pass  float64
+		known bool
+	}{"PASS": {1, true}, "FAIL": {0, true}, "UNKNOWN": {}, "": {}} {
+		b := Binder{Verdicts: map[string]any{"effective": map[string]any{"verdict": word}}}
+		if pass, known := b.Effective(); pass != want.pass || known != want.known {
+			t.Errorf("%q: %v, %v", word, pass, known)
+		}
+	}
+	for _, odd := range []map[string]any{nil, {"effective": "PASS"}} {
+		if _, known := (Binder{Verdicts: odd}).Effective(); known {
+			t.Errorf("%v: a verdict", odd)
+		}
+	}
+}
+
 func TestReadThroughput(t *testing.T) {
 	rows, err := ReadThroughput(`{"benchmarks":[{"name":"BM_sendVec_binder/4","real_time":41000,"time_unit":"ns"}]}`)
 	if err != nil || rows["BM_sendVec_binder/4"] != 41 {
