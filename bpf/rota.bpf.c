@@ -397,7 +397,7 @@ void ROTA_OP(stopping, struct task_struct *p, bool runnable)
 	if (taskc->joined >= 0)
 		queue_leave(taskc, cpu, true);
 	if (taskc->woke || taskc->noted)
-		inherit_sleep(taskc, cpu);
+		inherit_sleep(taskc);
 }
 
 /* Gives up the rest of the request: the next deadline is one request later. */
@@ -455,6 +455,7 @@ void ROTA_OP(exit_task, struct task_struct *p, struct scx_exit_task_args *args)
 	class_count(taskc->class, -1);
 	if (taskc->waits)
 		inherit_end(taskc);
+	inherit_exit(taskc);
 }
 
 /* The task comes to us from another scheduling class, or is new. */
