@@ -130,12 +130,16 @@ __noinline int inherit_call(u32 tid, u32 cpu)
 	return 0;
 }
 
-/* A task that was boosted: if it waits in a queue it is called. */
+/* A task that was boosted: if it waits in a queue it is called, if it runs it goes on. */
 static __always_inline void inherit_raise(struct task_struct *p, struct task_ctx *taskc)
 {
+	struct cpu_ctx *cpuc = cpu_find(p->thread_info.cpu);
 	s32 joined = READ_ONCE(taskc->joined);
 
-	if (joined >= 0 && READ_ONCE(cpu_find(p->thread_info.cpu)->curr_tid) != p->pid)
+	/* It may have stopped just now: as in inherit_lower(). */
+	if (READ_ONCE(cpuc->curr_tid) == p->pid)
+		WRITE_ONCE(cpuc->curr_raised, 1);
+	else if (joined >= 0)
 		inherit_call(p->pid, joined);
 }
 
@@ -149,6 +153,7 @@ static __always_inline void inherit_lower(const struct task_struct *p)
 		return;
 	/* It may have stopped just now; the next to run then is shown so until it stops. */
 	WRITE_ONCE(cpuc->curr_demoted, 1);
+	WRITE_ONCE(cpuc->curr_raised, 0);
 	if (priority_others_wait(cpuc))
 		scx_bpf_kick_cpu(cpu, KICK_PREEMPT);
 }

@@ -182,6 +182,7 @@ static void note_running(struct task_struct *p, struct task_ctx *taskc, struct c
 	cpuc->curr_slice_ns = taskc->slice_ns;
 	cpuc->curr_tier = taskc->tier;
 	cpuc->curr_demoted = 0;
+	cpuc->curr_raised = taskc->tier != ROTA_PRIORITY && task_boosted(taskc);
 	if (timer_wanted(cpuc) && cpu_waiting(cpu_queue(cpuc, taskc->tier)))
 		timer_start(cpuc, p->thread_info.cpu, now_ns);
 }
