@@ -169,6 +169,13 @@ func TestInheritance(t *testing.T) {
 	promised(t, "inversion", "--row", "rota+classes", "--twice")
 }
 
+// TestWaits makes a storm of waits in which owners, waiters and servers die: every boost
+// that has begun ends. For a million waits: rota-lab run waits --repeat 20.
+func TestWaits(t *testing.T) {
+	t.Parallel()
+	promised(t, "waits", "--row", "rota+classes")
+}
+
 // explained: a client of a priority class asks a server of the background through a
 // pipe, and waits; four hogs want the CPUs.
 const explained = `mkfifo /ask /answer
