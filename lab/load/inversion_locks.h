@@ -12,6 +12,7 @@
 
 #define MORE_WAITERS 2
 #define ASLEEP_NS 5000000 /* for so long after the beginning of the wait */
+#define READY_NS 200000	  /* so long before that an owner who is to be queued wakes */
 #define ALONE_NS 100000	  /* of the work, before a running owner has the hogs beside it */
 
 static enum { QUEUED, RUNNING, ASLEEP } owner_state;
@@ -30,8 +31,9 @@ static inline void hold(void)
 
 	switch (owner_state) {
 	case QUEUED:
-		while (!shared->crowded)
+		while (!begin_ns)
 			usleep(LOOK_US);
+		sleep_until(begin_ns - READY_NS); /* or it might work before */
 		break;
 	case ASLEEP:
 		while (!shared->due_ns)
@@ -88,7 +90,7 @@ static inline void *wait_too(void *arg)
 
 	name("inv-high", -20);
 	for (;;) {
-		while (begin_ns == seen)
+		while (!begin_ns || begin_ns == seen)
 			usleep(LOOK_US);
 		seen = begin_ns;
 		sleep_until(seen);
@@ -112,6 +114,7 @@ static inline void make_locks(const pthread_mutexattr_t *attr)
 static inline void let_owners_lock(void)
 {
 	waiting = 0;
+	begin_ns = 0;
 	shared->due_ns = 0;
 	stage = chain - 1;
 	while (stage >= 0)
