@@ -157,13 +157,23 @@ func TestFairShares(t *testing.T) {
 // TestInheritance lets a priority task wait for a background task beside hogs.
 //
 // Guarantee G4, inheritance: a priority task that waits for the owner of a mutex
-// (glibc, PI), or for the server that it woke through a pipe, waits no longer than
-// the work takes and half a millisecond of dispatch for each task of a chain of up
-// to 4, whether 4 or 64 hogs want the CPUs
+// (glibc, PI), for the server that it woke through a pipe, or for the answer to a
+// binder call, waits no longer than the work takes and half a millisecond of dispatch
+// for each task of a chain of up to 4 (binder: 2), whether 4 or 64 hogs want the CPUs;
+// also when the owner of a mutex runs or sleeps as the wait begins, when several
+// priority tasks wait for it, and after the owner of a robust mutex, or the server of
+// a pipe, was killed
 func TestInheritance(t *testing.T) {
 	t.Parallel()
 	// And the same bytes again; that another seed gives others is shown in lab/cell.
 	promised(t, "inversion", "--row", "rota+classes", "--twice")
+}
+
+// TestWaits makes a storm of waits in which owners, waiters and servers die: every boost
+// that has begun ends. For a million waits: rota-lab run waits --repeat 20.
+func TestWaits(t *testing.T) {
+	t.Parallel()
+	promised(t, "waits", "--row", "rota+classes")
 }
 
 // explained: a client of a priority class asks a server of the background through a

@@ -24,7 +24,7 @@ static void class_count(u32 class, s64 delta)
 static s32 class_set(struct task_struct *p, const struct rota_set_class *args)
 {
 	struct task_ctx *taskc;
-	u32 cpu;
+	u32 cpu, before;
 
 	if (args->start_ns && args->start_ns != p->start_boottime)
 		return -ESRCH;
@@ -36,7 +36,10 @@ static s32 class_set(struct task_struct *p, const struct rota_set_class *args)
 		return 0;
 	class_count(taskc->class, -1);
 	class_count(args->class, 1);
+	before = task_class(taskc)->tier;
 	taskc->class = args->class;
+	if (before != ROTA_PRIORITY && task_class(taskc)->tier == ROTA_PRIORITY)
+		inherit_promote(taskc);
 	taskc->fair_weight = 0;
 	/* Only a tag: a reader sees the old class or the new one, both whole. */
 	task_outdate(taskc);

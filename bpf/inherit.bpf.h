@@ -26,6 +26,7 @@
 
 #define INHERIT_CHAIN 8
 #define INHERIT_SPENT_NS 1000000000ULL
+#define INHERIT_GONE (-(1 << 30))			   /* task_ctx.held of one that has ended */
 #define INHERIT_WAKERS (1 << ROTA_WAKE | 1 << ROTA_BINDER) /* who want to know who wakes whom */
 
 /* An edge: tid, flags, reason, start and, of a wake-up, the sleeps of the one below. */
@@ -84,15 +85,16 @@ static __always_inline s32 inherit_try(struct task_ctx *taskc, u64 edge, s32 one
 	return __sync_val_compare_and_swap(&taskc->serves, seen, seen + one) == seen ? 1 : -1;
 }
 
-/* One giver more or less; false: it does not count, because the task has slept since. */
+/*
+ * One giver more or less; false: it does not count, because the task has slept since, or
+ * has ended. A boost may be taken back before it is given: then the count is -1 meanwhile.
+ */
 static bool inherit_count(struct task_ctx *taskc, u64 edge, s32 one)
 {
 	s32 counted;
 
-	if (!(edge & INHERIT_SERVES)) {
-		__sync_fetch_and_add(&taskc->held, one);
-		return true;
-	}
+	if (!(edge & INHERIT_SERVES))
+		return __sync_fetch_and_add(&taskc->held, one) > INHERIT_GONE / 2;
 	counted = inherit_try(taskc, edge, one);
 	if (counted < 0)
 		counted = inherit_try(taskc, edge, one);
@@ -136,12 +138,16 @@ __noinline int inherit_call(u32 tid, u32 cpu)
 	return 0;
 }
 
-/* A task that was boosted: if it waits in a queue it is called. */
+/* A task that was boosted: if it waits in a queue it is called, if it runs it goes on. */
 static __always_inline void inherit_raise(struct task_struct *p, struct task_ctx *taskc)
 {
+	struct cpu_ctx *cpuc = cpu_find(p->thread_info.cpu);
 	s32 joined = READ_ONCE(taskc->joined);
 
-	if (joined >= 0 && READ_ONCE(cpu_find(p->thread_info.cpu)->curr_tid) != p->pid)
+	/* It may have stopped just now: as in inherit_lower(). */
+	if (READ_ONCE(cpuc->curr_tid) == p->pid)
+		WRITE_ONCE(cpuc->curr_raised, 1);
+	else if (joined >= 0)
 		inherit_call(p->pid, joined);
 }
 
@@ -155,8 +161,31 @@ static __always_inline void inherit_lower(const struct task_struct *p)
 		return;
 	/* It may have stopped just now; the next to run then is shown so until it stops. */
 	WRITE_ONCE(cpuc->curr_demoted, 1);
+	WRITE_ONCE(cpuc->curr_raised, 0);
 	if (priority_others_wait(cpuc))
 		scx_bpf_kick_cpu(cpu, KICK_PREEMPT);
+}
+
+/* So many boosts are over. Atomic, partner: itself, from an interrupt on the same CPU. */
+static __always_inline void inherit_over(s64 boosts)
+{
+	__sync_fetch_and_add(&cpu_counters(bpf_get_smp_processor_id())->ended, boosts);
+}
+
+/* It has a level of its own from now on. */
+static __always_inline void inherit_promote(const struct task_ctx *taskc)
+{
+	inherit_over((s64)READ_ONCE(taskc->held) + (u32)READ_ONCE(taskc->serves));
+}
+
+/* It has ended, and who waits for it may not find it any more to take his boost back. */
+static __always_inline void inherit_exit(struct task_ctx *taskc)
+{
+	s64 held = __sync_lock_test_and_set(&taskc->held, INHERIT_GONE);
+	u64 served = __sync_lock_test_and_set(&taskc->serves, ((taskc->serves >> 32) + 1) << 32);
+
+	if (task_class(taskc)->tier != ROTA_PRIORITY)
+		inherit_over(held + (u32)served);
 }
 
 /*
@@ -167,6 +196,7 @@ static u64 inherit_give(struct task_struct *p, u64 edge, u32 class, bool last)
 {
 	struct rota_cpu_stats *counters = cpu_counters(bpf_get_smp_processor_id());
 	struct task_ctx *taskc = task_try(p);
+	u32 reason;
 	u64 next;
 
 	if (!taskc || !inherit_count(taskc, edge, 1) || task_class(taskc)->tier == ROTA_PRIORITY)
@@ -179,7 +209,8 @@ static u64 inherit_give(struct task_struct *p, u64 edge, u32 class, bool last)
 	    task_class_at(class)->weight > task_class_at(taskc->lent)->weight)
 		taskc->lent = class;
 	task_outdate(taskc);
-	counters->boosts[INHERIT_REASON(edge) < ROTA_REASONS ? INHERIT_REASON(edge) : 0]++;
+	reason = INHERIT_REASON(edge) < ROTA_REASONS ? INHERIT_REASON(edge) : 0;
+	__sync_fetch_and_add(&counters->boosts[reason], 1); /* as in inherit_over() */
 	inherit_raise(p, taskc);
 	next = READ_ONCE(taskc->waits);
 	/* It may have been taken back already, by who was quicker. */
@@ -203,7 +234,7 @@ static u64 inherit_take(struct task_struct *p, u64 edge, bool last)
 
 	if (!taskc || !inherit_count(taskc, edge, -1) || task_class(taskc)->tier == ROTA_PRIORITY)
 		return 0;
-	cpu_counters(bpf_get_smp_processor_id())->ended++;
+	inherit_over(1);
 	if (task_awaited(taskc))
 		return 0;
 	task_outdate(taskc);
@@ -326,7 +357,7 @@ static __always_inline void inherit_wake(struct task_ctx *taskc)
 }
 
 /* A task goes to sleep: it waits for whom it woke, and serves nobody any more. */
-static __always_inline void inherit_sleep(struct task_ctx *taskc, u32 cpu)
+static __always_inline void inherit_sleep(struct task_ctx *taskc)
 {
 	u64 woke = taskc->woke, served;
 
@@ -338,7 +369,8 @@ static __always_inline void inherit_sleep(struct task_ctx *taskc, u32 cpu)
 	taskc->noted = 0;
 	/* Who counts at the same time sees other sleeps next time, or was before us. */
 	served = __sync_lock_test_and_set(&taskc->serves, ((taskc->serves >> 32) + 1) << 32);
-	cpu_counters(cpu)->ended += (u32)served;
+	if (task_class(taskc)->tier != ROTA_PRIORITY)
+		inherit_over((u32)served);
 	if (taskc->level != taskc->class)
 		task_outdate(taskc);
 }

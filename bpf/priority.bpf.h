@@ -101,6 +101,8 @@ static __always_inline bool priority_outranks(const struct cpu_ctx *cpuc)
 {
 	u32 tier = READ_ONCE(cpuc->curr_tier);
 
+	if (READ_ONCE(cpuc->curr_raised))
+		return false;
 	return tier == ROTA_FAIR || tier == ROTA_BACKGROUND || READ_ONCE(cpuc->curr_demoted);
 }
 

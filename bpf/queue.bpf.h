@@ -515,7 +515,7 @@ static bool queue_preempts(const struct task_ctx *taskc, struct cpu_ctx *cpuc, u
 	struct cpu_queue *queue = cpu_queue(cpuc, taskc->tier);
 	u64 now_vt;
 
-	if (cpuc->curr_rescued)
+	if (cpuc->curr_rescued || READ_ONCE(cpuc->curr_raised))
 		return false;
 	if (cpuc->curr_tier != taskc->tier)
 		return cpuc->curr_tier == ROTA_BACKGROUND;

@@ -191,6 +191,7 @@ static void note_running(struct task_struct *p, struct task_ctx *taskc, struct c
 	cpuc->curr_slice_ns = taskc->slice_ns;
 	cpuc->curr_tier = taskc->tier;
 	cpuc->curr_demoted = 0;
+	cpuc->curr_raised = taskc->tier != ROTA_PRIORITY && task_boosted(taskc);
 	if (timer_wanted(cpuc) && cpu_waiting(cpu_queue(cpuc, taskc->tier)))
 		timer_start(cpuc, p->thread_info.cpu, now_ns);
 }
@@ -409,7 +410,7 @@ void ROTA_OP(stopping, struct task_struct *p, bool runnable)
 	if (taskc->joined >= 0)
 		queue_leave(taskc, cpu, true);
 	if (taskc->woke || taskc->noted)
-		inherit_sleep(taskc, cpu);
+		inherit_sleep(taskc);
 }
 
 /* Gives up the rest of the request: the next deadline is one request later. */
@@ -467,6 +468,7 @@ void ROTA_OP(exit_task, struct task_struct *p, struct scx_exit_task_args *args)
 	class_count(taskc->class, -1);
 	if (taskc->waits)
 		inherit_end(taskc);
+	inherit_exit(taskc);
 }
 
 /* The task comes to us from another scheduling class, or is new. */

@@ -14,12 +14,14 @@
  * Limits: locks of other forms have no owner that we know: normal mutexes of musl
  * and bionic, Go's and Java's own, condition variables, semaphores, readers. A
  * word that looks like a mutex and is none may name a wrong thread, though only
- * of the same process. The tid is that of the namespace of whoever waits; before
- * 6.14 it must be the first one.
+ * of the same process: the owner may be of another one where the lock is shared
+ * and PI or robust, as its word is then the kernel's own form. The tid is that of
+ * the namespace of whoever waits; before 6.14 it must be the first one.
  */
 
 #define WAIT_FUTEX_WAITERS 0x80000000U /* FUTEX_WAITERS */
 #define WAIT_FUTEX_TID 0x3fffffffU     /* FUTEX_TID_MASK */
+#define WAIT_SHARED 0x10	       /* FLAGS_SHARED: other processes may have the lock */
 #define WAIT_CONTENDED 2	       /* glibc: locked, and somebody waits */
 #define WAIT_SPIN (1 | 16)	       /* LCB_F_SPIN, LCB_F_PERCPU */
 #define WAIT_RT 8		       /* LCB_F_RT */
@@ -35,8 +37,8 @@ static void wait_begin(struct task_struct *p, struct task_struct *owner, u32 rea
 		inherit_begin(taskc, inherit_edge(owner, reason));
 }
 
-/* The lock at this address in user space is some thread's of this process. */
-static void wait_for_thread(u32 tid)
+/* The lock in user space for which this task waits is some thread's of its process, or any. */
+static void wait_for_thread(u32 tid, bool any)
 {
 	struct task_struct *p = bpf_get_current_task_btf(), *owner;
 
@@ -48,7 +50,7 @@ static void wait_for_thread(u32 tid)
 		owner = bpf_task_from_pid(tid);
 	if (!owner)
 		return;
-	if (owner->tgid == p->tgid)
+	if (any || owner->tgid == p->tgid)
 		wait_begin(p, owner, ROTA_FUTEX);
 	bpf_task_release(owner);
 }
@@ -68,15 +70,16 @@ static void wait_ends(u32 reason)
 SEC("fentry/__futex_wait")
 int BPF_PROG(rota_on_futex_wait, u32 *uaddr, unsigned int flags, u32 val)
 {
+	bool robust = val & WAIT_FUTEX_WAITERS;
 	u32 owner = 0;
 
 	if (!inherit_by(ROTA_FUTEX))
 		return 0;
-	if (val & WAIT_FUTEX_WAITERS)
+	if (robust)
 		owner = val & WAIT_FUTEX_TID;
 	else if (val != WAIT_CONTENDED || bpf_probe_read_user(&owner, sizeof(owner), uaddr + 2))
 		return 0;
-	wait_for_thread(owner);
+	wait_for_thread(owner, robust && flags & WAIT_SHARED);
 	return 0;
 }
 
@@ -88,12 +91,12 @@ int BPF_PROG(rota_on_futex_waited)
 }
 
 SEC("fentry/futex_lock_pi")
-int BPF_PROG(rota_on_futex_lock, u32 *uaddr)
+int BPF_PROG(rota_on_futex_lock, u32 *uaddr, unsigned int flags)
 {
 	u32 word = 0;
 
 	if (inherit_by(ROTA_FUTEX) && !bpf_probe_read_user(&word, sizeof(word), uaddr))
-		wait_for_thread(word & WAIT_FUTEX_TID);
+		wait_for_thread(word & WAIT_FUTEX_TID, flags & WAIT_SHARED);
 	return 0;
 }
 

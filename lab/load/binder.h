@@ -11,7 +11,7 @@
  * manager of a device, whom callers reach without a name.
  *
  * Limits: calls that wait for an answer, of one small struct; no objects, no death
- * notes, and nobody is called back. A failed call ends the program.
+ * notes, and nobody is called back.
  */
 #ifndef ROTA_BINDER_H
 #define ROTA_BINDER_H
@@ -117,8 +117,8 @@ static inline uint32_t binder_next(struct binder_in *in, struct binder_transacti
 	return answer;
 }
 
-/* binder_call calls the service of a device and waits for its answer. */
-static inline void binder_call(int fd, uint32_t code, const struct message *message)
+/* binder_try calls the service of a device; it returns its answer, or why there is none. */
+static inline uint32_t binder_try(int fd, uint32_t code, const struct message *message)
 {
 	struct binder_transaction_data t;
 	struct binder_in in;
@@ -129,15 +129,24 @@ static inline void binder_call(int fd, uint32_t code, const struct message *mess
 
 		binder_exchange(fd, &in);
 		while ((answer = binder_next(&in, &t))) {
-			if (answer == BR_DEAD_REPLY || answer == BR_FAILED_REPLY) {
-				fprintf(stderr, "binder call %u: failed (%#x)\n", code, answer);
-				exit(1);
-			}
+			if (answer == BR_DEAD_REPLY || answer == BR_FAILED_REPLY)
+				return answer;
 			if (answer == BR_REPLY) {
 				binder_put(BC_FREE_BUFFER, &t.data.ptr.buffer);
-				return;
+				return answer;
 			}
 		}
+	}
+}
+
+/* binder_call does so where only the answer will do. */
+static inline void binder_call(int fd, uint32_t code, const struct message *message)
+{
+	uint32_t answer = binder_try(fd, code, message);
+
+	if (answer != BR_REPLY) {
+		fprintf(stderr, "binder call %u: failed (%#x)\n", code, answer);
+		exit(1);
 	}
 }
 
