@@ -15,8 +15,8 @@ import (
 	"rota/lab/scenario/output"
 )
 
-// stormWaits are the waits of one run: twenty seeds make a million.
-const stormWaits = 50_000
+// stormWaits are the waits of one run: forty seeds make a million.
+const stormWaits = 25_000
 
 const waitsConfig = `classes:
   - {name: high, tier: priority}
