@@ -94,10 +94,6 @@ struct llc_ctx {
 	u64 waiting_ns;	 /* about when a task was last put into a queue of the domain */
 	u64 floor_vt;	 /* priority tier: v of the furthest task that ran */
 	u64 priority_ns; /* priority tier: when the domain's queue was last in use */
-	/* Boosted tasks that the next CPU is to take which looks: a ring, see inherit_call(). */
-	u32 calls[CPU_CALLS];
-	u32 called;   /* atomic add; partner: inherit_answer_any() */
-	u32 answered; /* up to here somebody has looked; atomic exchange */
 } __attribute__((aligned(64)));
 
 struct rota_topology topology; /* set by the loader before attaching, then constant */

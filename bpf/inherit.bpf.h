@@ -13,7 +13,7 @@
  * A boosted task that sleeps or runs takes its level over where it next enters a
  * queue. One that waits in a queue is called by a CPU that runs something less
  * important (cpu_ctx.calls), and moved there; while all run what is as important, by
- * the first CPU of the domain that looks for its next task (llc_ctx.calls).
+ * the first CPU of the domain that looks for its next task.
  * An edge by a wake-up also ends when the one below sleeps: it has served, or
  * waits for something that nobody knows.
  *
@@ -103,17 +103,25 @@ static bool inherit_count(struct task_ctx *taskc, u64 edge, s32 one)
 	return counted > 0;
 }
 
+/* This CPU is to fetch the task where it next looks for work. */
+static __always_inline void inherit_note_call(u32 cpu, u32 tid)
+{
+	struct cpu_ctx *cpuc = cpu_find(cpu);
+	u32 slot = __sync_fetch_and_add(&cpuc->called, 1);
+
+	WRITE_ONCE(cpuc->calls[slot & (CPU_CALLS - 1)], tid);
+}
+
 /*
- * Makes a CPU look for this task: an idle one, or where the least important runs.
+ * Makes a CPU look for this task: an idle one, or where the least important runs; while
+ * all run what is as important, the first of its domain that looks for its next task.
  * Not static, as queue_join; the next one neither.
  */
 __noinline int inherit_call(u32 tid, u32 cpu)
 {
 	struct task_struct *p = bpf_task_from_pid(tid);
-	struct cpu_ctx *cpuc;
-	struct llc_ctx *llcc;
+	u32 llc = cpu_find(cpu)->llc, size = llc_size[llc & (ROTA_MAX_LLCS - 1)], n;
 	u64 kick = KICK_IDLE;
-	u32 slot;
 	s32 at;
 
 	if (!p)
@@ -124,17 +132,15 @@ __noinline int inherit_call(u32 tid, u32 cpu)
 		kick = KICK_PREEMPT;
 	}
 	bpf_task_release(p);
-	cpuc = cpu_find(at < 0 ? cpu : at);
-	slot = __sync_fetch_and_add(&cpuc->called, 1);
-	WRITE_ONCE(cpuc->calls[slot & (CPU_CALLS - 1)], tid);
 	if (at >= 0) {
+		inherit_note_call(at, tid);
 		scx_bpf_kick_cpu(at, kick);
 		return 0;
 	}
-	/* In the ring of its CPU as well, for who may run only there. */
-	llcc = llc_find(cpuc->llc);
-	slot = __sync_fetch_and_add(&llcc->called, 1);
-	WRITE_ONCE(llcc->calls[slot & (CPU_CALLS - 1)], tid);
+	kernel_for(n, 0, size < PRIORITY_SCAN_CPUS ? size : PRIORITY_SCAN_CPUS)
+	{
+		inherit_note_call(cpu_in_llc(llc, cpu + n), tid);
+	}
 	return 0;
 }
 
@@ -453,49 +459,4 @@ __noinline bool inherit_answer(u32 cpu)
 		bpf_task_release(p);
 	}
 	return moved;
-}
-
-/* Is there somebody whom any CPU of the domain may take? */
-static __always_inline bool inherit_any_called(const struct llc_ctx *llcc)
-{
-	return READ_ONCE(llcc->answered) != READ_ONCE(llcc->called);
-}
-
-/*
- * Fetches one of these. Who is claimed here and may not run here, or is claimed
- * before his tid was written, is still in the ring of his CPU. Not static, as queue_join.
- */
-__noinline bool inherit_answer_any(u32 cpu)
-{
-	struct llc_ctx *llcc = llc_find(cpu_find(cpu)->llc);
-	struct task_struct *p;
-	bool moved = false;
-	u32 at, next, called, n;
-
-	kernel_for(n, 0, CPU_CALLS)
-	{
-		at = READ_ONCE(llcc->answered);
-		called = READ_ONCE(llcc->called);
-		if (at == called)
-			break;
-		next = called - at > CPU_CALLS ? called - CPU_CALLS + 1 : at + 1;
-		if (__sync_val_compare_and_swap(&llcc->answered, at, next) != at)
-			continue;
-		p = bpf_task_from_pid(READ_ONCE(llcc->calls[(next - 1) & (CPU_CALLS - 1)]));
-		if (!p)
-			continue;
-		moved = inherit_fetch(p, cpu);
-		bpf_task_release(p);
-		if (moved)
-			break;
-	}
-	return moved;
-}
-
-/* Takes a boosted task that this CPU, or any, was called for. */
-static __always_inline bool inherit_dispatch(const struct cpu_ctx *cpuc, u32 cpu)
-{
-	if (cpuc->called != cpuc->answered && inherit_answer(cpu))
-		return true;
-	return inherit_any_called(llc_find(cpuc->llc)) && inherit_answer_any(cpu);
 }

@@ -179,9 +179,13 @@ __noinline bool place_steal_from(u32 llc, u32 cpu, u32 tier, u64 now_ns)
 	return n < size && place_pull(cpu, tier, cpu_in_llc(llc, cpu % size + n), now_ns);
 }
 
-/* An idle CPU looks for work, in its own cache domain before elsewhere. */
-static bool place_steal(struct cpu_ctx *cpuc, u32 cpu, u32 tier, u64 now_ns)
+/*
+ * An idle CPU looks for work, in its own cache domain before elsewhere. Not static, as
+ * queue_join; the same for place_balance.
+ */
+__noinline bool place_steal(u32 cpu, u32 tier, u64 now_ns)
 {
+	struct cpu_ctx *cpuc = cpu_find(cpu);
 	u32 n, nr = topology.nr_llcs;
 
 	if (!(knobs.tiers & (1 << tier)))
@@ -226,16 +230,21 @@ static u32 place_first_weight(u64 dsq, u32 cpu)
 	return 0;
 }
 
-/* A busy CPU takes over a task from one that is still ahead without it. */
-static bool place_balance(struct cpu_ctx *cpuc, u32 cpu, u64 now_ns)
+/* Is it time for place_balance()? */
+static __always_inline bool place_due(const struct cpu_ctx *cpuc, u64 now_ns)
 {
+	return !eevdf_before(now_ns, cpuc->balance_at_ns);
+}
+
+/* A busy CPU takes over a task from one that is still ahead without it. */
+__noinline bool place_balance(u32 cpu, u64 now_ns)
+{
+	struct cpu_ctx *cpuc = cpu_find(cpu);
 	u32 n, size = place_scan(cpuc->llc);
 	u64 own = place_load(cpuc), most = own;
 	s32 from = -1;
 	u32 weight;
 
-	if (eevdf_before(now_ns, cpuc->balance_at_ns))
-		return false;
 	cpuc->balance_at_ns = now_ns + PLACE_BALANCE_NS;
 	/* Where nobody sleeps nobody joins, and nothing else moves the origin. */
 	eevdf_rebase(&cpuc->queues[0].tree);

@@ -190,8 +190,6 @@ static void note_running(struct task_struct *p, struct task_ctx *taskc, struct c
 	cpuc->curr_deadline_vt = taskc->deadline_vt;
 	cpuc->curr_slice_ns = taskc->slice_ns;
 	cpuc->curr_tier = taskc->tier;
-	cpuc->curr_demoted = 0;
-	cpuc->curr_raised = taskc->tier != ROTA_PRIORITY && task_boosted(taskc);
 	if (timer_wanted(cpuc) && cpu_waiting(cpu_queue(cpuc, taskc->tier)))
 		timer_start(cpuc, p->thread_info.cpu, now_ns);
 }
@@ -237,9 +235,9 @@ static struct task_ctx *charge_prev(struct task_struct *prev, struct cpu_ctx *cp
 static bool dispatch_rest(struct cpu_ctx *cpuc, u32 cpu, struct task_struct *prev,
 			  struct task_ctx *prevc, u64 now_ns)
 {
-	return place_steal(cpuc, cpu, ROTA_FAIR, now_ns) || priority_dispatch_capped(cpuc, cpu) ||
+	return place_steal(cpu, ROTA_FAIR, now_ns) || priority_dispatch_capped(cpuc, cpu) ||
 	       queue_dispatch(ROTA_BACKGROUND, cpu, prevc) ||
-	       (!prev && place_steal(cpuc, cpu, ROTA_BACKGROUND, now_ns));
+	       (!prev && place_steal(cpu, ROTA_BACKGROUND, now_ns));
 }
 
 SEC("struct_ops/rota_dispatch")
@@ -256,7 +254,7 @@ void ROTA_OP(dispatch, s32 cpu, struct task_struct *prev)
 		limit_release(cpu, now_ns);
 	if (limit_groups && limit_adopt(cpu, now_ns))
 		return;
-	if (inherit_dispatch(cpuc, cpu))
+	if (cpuc->called != cpuc->answered && inherit_answer(cpu))
 		return;
 	if (rescue(cpuc, cpu, now_ns) || priority_dispatch(cpuc, cpu, prev, prevc, now_ns))
 		return;
@@ -264,7 +262,8 @@ void ROTA_OP(dispatch, s32 cpu, struct task_struct *prev)
 		keep(prev, prevc, cpuc, now_ns);
 		return;
 	}
-	if (place_balance(cpuc, cpu, now_ns) || queue_dispatch(ROTA_FAIR, cpu, prevc))
+	if ((place_due(cpuc, now_ns) && place_balance(cpu, now_ns)) ||
+	    queue_dispatch(ROTA_FAIR, cpu, prevc))
 		return;
 	if (prev && prevc->tier == ROTA_FAIR) {
 		keep(prev, prevc, cpuc, now_ns);
@@ -368,14 +367,15 @@ void ROTA_OP(running, struct task_struct *p)
 	compete_here(p, taskc, cpuc, cpu, now_ns);
 	cpuc->curr_rescued = taskc->rescued;
 	note_running(p, taskc, cpuc, now_ns);
+	cpuc->curr_demoted = 0;
+	cpuc->curr_raised = taskc->tier != ROTA_PRIORITY && task_boosted(taskc);
 	cpuc->curr_safe_vt = queue_safe(taskc, cpu_queue(cpuc, taskc->tier));
 	record_note(ROTA_RECORD_RUN, 0, taskc, cpu, 0);
 	cpu_counters(cpu)->dispatches[taskc->tier < ROTA_NONE ? taskc->tier : ROTA_FAIR]++;
 	count_wait(taskc, now_ns);
 	/* While a real-time task ran: the kernel goes on with who ran before, unasked. */
 	if (taskc->tier != ROTA_PRIORITY &&
-	    (cpuc->called != cpuc->answered || inherit_any_called(llc_find(cpuc->llc)) ||
-	     (!cpuc->asked && priority_waits(cpuc, now_ns))))
+	    (cpuc->called != cpuc->answered || (!cpuc->asked && priority_waits(cpuc, now_ns))))
 		scx_bpf_kick_cpu(cpu, KICK_PREEMPT);
 	cpuc->asked = 0;
 	if (limit_groups)
