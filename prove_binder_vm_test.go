@@ -16,7 +16,7 @@ import (
 const (
 	binderModule = "binder_linux devices=binder,hwbinder,vndbinder"
 	// manyCalls is after how many calls of each device nothing may be left. A
-	// million take half an hour in a virtual machine: see docs/guide/binder.md.
+	// million take a quarter of an hour each: see docs/guide/binder.md.
 	manyCalls = 20_000
 	// maxMoreIoctls is how many of some hundred calls may take more than one
 	// ioctl: a signal may interrupt one.
