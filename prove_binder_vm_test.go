@@ -16,7 +16,7 @@ import (
 const (
 	binderModule = "binder_linux devices=binder,hwbinder,vndbinder"
 	// manyCalls is after how many calls of each device nothing may be left. A
-	// million take half an hour in a virtual machine: see docs/guide/binder.md.
+	// million take a quarter of an hour each: see docs/guide/binder.md.
 	manyCalls = 20_000
 	// maxMoreIoctls is how many of some hundred calls may take more than one
 	// ioctl: a signal may interrupt one.
@@ -115,8 +115,10 @@ func checkReport(t *testing.T, text string) {
 		Inheritance string
 		Left        map[string]int
 		Extended    struct {
-			Inheritance struct{ RT, Nice struct{ Verdict string } }
-			All         map[string]struct {
+			Inheritance struct {
+				RT, Nice, Effective struct{ Verdict, Source string }
+			}
+			All map[string]struct {
 				More int `json:"calls_of_more_than_one_ioctl"`
 			}
 			Left map[string]int
@@ -137,6 +139,9 @@ func checkReport(t *testing.T, text string) {
 		// Mainline kernels pass on nice, and no real-time attributes.
 		if r.Inheritance != "FAIL" || v.RT.Verdict != "FAIL" || v.Nice.Verdict != "PASS" {
 			t.Errorf("inheritance %s, %+v", r.Inheritance, v)
+		}
+		if v.Effective.Source != "wait" {
+			t.Errorf("without rota there is nobody to ask: %+v", v.Effective)
 		}
 		for caller, calls := range r.Extended.All {
 			if calls.More > maxMoreIoctls {
