@@ -21,32 +21,47 @@ static void class_count(u32 class, s64 delta)
 		stats->tasks += delta;
 }
 
+/* A child starts in its parent's class; if that may be an old one, the daemon is asked. */
+static __always_inline void class_inherit(struct task_ctx *taskc, const struct task_ctx *parentc)
+{
+	/* In the other order than class_set() and event_ask() write. */
+	u32 answered = READ_ONCE(parentc->answered);
+
+	taskc->class = READ_ONCE(parentc->class);
+	taskc->asked = READ_ONCE(parentc->asked) != answered;
+}
+
+static void class_change(struct task_struct *p, struct task_ctx *taskc, u32 class)
+{
+	u32 before = task_class(taskc)->tier, cpu = p->thread_info.cpu;
+
+	class_count(taskc->class, -1);
+	class_count(class, 1);
+	WRITE_ONCE(taskc->class, class);
+	if (before != ROTA_PRIORITY && task_class(taskc)->tier == ROTA_PRIORITY)
+		inherit_promote(taskc);
+	taskc->fair_weight = 0;
+	/* Only a tag: a reader sees the old class or the new one, both whole. */
+	task_outdate(taskc);
+	if (task_class(taskc)->tier != taskc->tier && cpu < topology.nr_cpus &&
+	    READ_ONCE(cpu_find(cpu)->curr_tid) == p->pid)
+		scx_bpf_kick_cpu(cpu, KICK_PREEMPT);
+}
+
 static s32 class_set(struct task_struct *p, const struct rota_set_class *args)
 {
 	struct task_ctx *taskc;
-	u32 cpu, before;
 
 	if (args->start_ns && args->start_ns != p->start_boottime)
 		return -ESRCH;
 	taskc = task_try(p);
 	if (!taskc)
 		return -ESRCH;
-	taskc->unsettled = 0;
-	if (taskc->class == args->class)
-		return 0;
-	class_count(taskc->class, -1);
-	class_count(args->class, 1);
-	before = task_class(taskc)->tier;
-	taskc->class = args->class;
-	if (before != ROTA_PRIORITY && task_class(taskc)->tier == ROTA_PRIORITY)
-		inherit_promote(taskc);
-	taskc->fair_weight = 0;
-	/* Only a tag: a reader sees the old class or the new one, both whole. */
-	task_outdate(taskc);
-	cpu = p->thread_info.cpu;
-	if (task_class(taskc)->tier != taskc->tier && cpu < topology.nr_cpus &&
-	    READ_ONCE(cpu_find(cpu)->curr_tid) == p->pid)
-		scx_bpf_kick_cpu(cpu, KICK_PREEMPT);
+	if (taskc->class != args->class)
+		class_change(p, taskc, args->class);
+	/* After the class: a child that is born meanwhile has the new one, or asks. */
+	if (args->asked)
+		WRITE_ONCE(taskc->answered, args->asked);
 	return 0;
 }
 

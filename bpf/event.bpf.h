@@ -20,7 +20,7 @@ struct {
 
 u64 events_lost; /* atomic add; partner: the daemon compares it with what it saw */
 
-static void event_send(u32 kind, const struct task_struct *p)
+static void event_send(u32 kind, const struct task_struct *p, u32 asked)
 {
 	struct rota_event *event = bpf_ringbuf_reserve(&events, sizeof(*event), 0);
 
@@ -32,7 +32,7 @@ static void event_send(u32 kind, const struct task_struct *p)
 	event->tid = p ? p->pid : 0;
 	event->tgid = p ? p->tgid : 0;
 	event->start_ns = p ? p->start_boottime : 0;
-	event->pad = 0;
+	event->asked = asked;
 	bpf_ringbuf_submit(event, 0);
 }
 
@@ -40,13 +40,14 @@ static void event_send(u32 kind, const struct task_struct *p)
 static void event_ask(u32 kind, struct task_struct *p)
 {
 	struct task_ctx *taskc;
+	u32 asked = 0;
 
 	if (!knobs.watch)
 		return;
 	taskc = task_try(p);
 	if (taskc)
-		taskc->unsettled = 1;
-	event_send(kind, p);
+		asked = __sync_fetch_and_add(&taskc->asked, 1) + 1;
+	event_send(kind, p, asked);
 }
 
 SEC("tp_btf/sched_process_exec")

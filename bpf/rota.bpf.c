@@ -446,8 +446,8 @@ s32 ROTA_OP(init_task, struct task_struct *p, struct scx_init_task_args *args)
 
 	if (!taskc)
 		return -ENOMEM;
-	taskc->class = parentc ? parentc->class : 0;
-	taskc->unsettled = parentc ? parentc->unsettled : 0;
+	if (parentc)
+		class_inherit(taskc, parentc);
 	taskc->joined = taskc->left = -1;
 	taskc->fresh = args->fork;
 	taskc->user = p->cred->euid.val;
@@ -483,7 +483,7 @@ void ROTA_OP(enable, struct task_struct *p)
 	taskc->ready_at_ns = 0;
 	/* At once: while the kernel attaches us tasks run that were never enqueued. */
 	task_refresh(p, taskc);
-	if (taskc->unsettled)
+	if (taskc->asked != taskc->answered)
 		event_ask(ROTA_EVENT_FORK, p);
 }
 
@@ -652,7 +652,7 @@ SEC("struct_ops.s/rota_exit")
 void ROTA_OP(exit, struct scx_exit_info *info)
 {
 	dump_exit(info);
-	event_send(ROTA_EVENT_EXIT, NULL);
+	event_send(ROTA_EVENT_EXIT, NULL, 0);
 }
 
 SEC(".struct_ops.link")

@@ -110,11 +110,12 @@ enum rota_event_kind {
 	ROTA_EVENT_EXIT = 7, /* the scheduler was ended; see exit_record */
 };
 
+/* asked: how often was asked about this task, this time included. */
 struct rota_event {
 	__u32 kind;
 	__u32 tid;
 	__u32 tgid;
-	__u32 pad;
+	__u32 asked;
 	__u64 start_ns; /* start_boottime: with the tid it names one live task */
 };
 
@@ -204,7 +205,7 @@ struct rota_set_class {
 	__u32 tid;
 	__u32 class;
 	__s32 result; /* 0, -ESRCH: no such task (any more), -EINVAL: no such class */
-	__u32 pad;
+	__u32 asked;  /* the event that this answers, 0: none */
 };
 
 /* What the kernel said when it ended the scheduler. */

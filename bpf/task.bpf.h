@@ -36,7 +36,9 @@ struct task_ctx {
 	s32 left;	  /* the CPU whose queue it left last, -1: none */
 	u32 ghost_w;	  /* the weight of its ghost there, 0: none */
 	u32 ghost_epoch;
-	u32 user; /* whose rights it has */
+	u32 user;     /* whose rights it has */
+	u32 asked;    /* how often the daemon was asked about it; atomic add */
+	u32 answered; /* the latest of these that it has answered; partner: init_task */
 	u32 tid;
 	/* Inheritance, see inherit.bpf.h. */
 	u64 waits;	 /* for whom it waits; atomic exchange, partner: inherit_follow() */
@@ -61,12 +63,11 @@ struct task_ctx {
 	u32 group_epoch; /* of the scale in its weight */
 	u16 group;	 /* its cgroup, see group.bpf.h */
 	u16 class;
-	u8 tier;      /* that it competes in; may lag behind its class until refreshed */
-	u8 unsettled; /* the daemon was asked about it and has not answered yet */
-	u8 rescued;   /* it was moved forward by the starvation bound */
-	u8 fresh;     /* new: its first request is half as long (eevdf: PLACE_DEADLINE_INITIAL) */
-	u8 overdue;   /* it runs although its group has used up its cpu.max */
-	u8 owes;      /* such calls that it has taken and not answered, see given */
+	u8 tier;    /* that it competes in; may lag behind its class until refreshed */
+	u8 rescued; /* it was moved forward by the starvation bound */
+	u8 fresh;   /* new: its first request is half as long (eevdf: PLACE_DEADLINE_INITIAL) */
+	u8 overdue; /* it runs although its group has used up its cpu.max */
+	u8 owes;    /* such calls that it has taken and not answered, see given */
 };
 
 struct {

@@ -22,7 +22,7 @@ import (
 // Scheduler is what the daemon needs of a *sched.Scheduler; tests have a fake.
 type Scheduler interface {
 	Configure(sched.Params) error
-	SetClass(sched.TaskID, int) error
+	SetClass(sched.TaskID, int, uint32) error
 	Events() <-chan sched.Event
 	Exit() <-chan sched.ExitInfo
 	Stats() (sched.Stats, error)

@@ -24,19 +24,22 @@ type fakeScheduler struct {
 	params  []sched.Params
 	classes map[uint32]int
 	starts  map[uint32]uint64
-	sets    int
-	stats   sched.Stats
-	refuse  error // what Configure answers
-	tasks   map[uint32]sched.Task
-	closed  bool
+	// answered is which event about a task was answered last, 0: none.
+	answered map[uint32]uint32
+	sets     int
+	stats    sched.Stats
+	refuse   error // what Configure answers
+	tasks    map[uint32]sched.Task
+	closed   bool
 }
 
 func newFake() *fakeScheduler {
 	return &fakeScheduler{
-		events:  make(chan sched.Event, 100),
-		exit:    make(chan sched.ExitInfo, 1),
-		classes: map[uint32]int{},
-		starts:  map[uint32]uint64{},
+		events:   make(chan sched.Event, 100),
+		exit:     make(chan sched.ExitInfo, 1),
+		classes:  map[uint32]int{},
+		starts:   map[uint32]uint64{},
+		answered: map[uint32]uint32{},
 	}
 }
 
@@ -60,13 +63,13 @@ func (f *fakeScheduler) Explain(tid uint32) (sched.Task, error) {
 	return t, nil
 }
 
-func (f *fakeScheduler) SetClass(t sched.TaskID, class int) error {
+func (f *fakeScheduler) SetClass(t sched.TaskID, class int, asked uint32) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.closed {
 		return fs.ErrClosed
 	}
-	f.classes[t.TID], f.starts[t.TID] = class, t.Start
+	f.classes[t.TID], f.starts[t.TID], f.answered[t.TID] = class, t.Start, asked
 	f.sets++
 	return nil
 }

@@ -30,7 +30,7 @@ type tasks struct {
 	proc  procfs
 	names *users
 	hold  func(tid uint32) (hold, error)
-	set   func(sched.TaskID, int) error
+	set   func(t sched.TaskID, class int, asked uint32) error
 	self  uint32 // our PID
 	log   *slog.Logger
 
@@ -121,7 +121,7 @@ func (t *tasks) lookAgain(e sched.Event) {
 		t.lookUp(e.TGID, e.Task.TID)
 		return
 	}
-	t.look(e.Task, e.TGID)
+	t.look(e.Task, e.TGID, e.Asked)
 }
 
 // lookUp looks at a task of which only the TID is known. TIDs are used again,
@@ -134,7 +134,7 @@ func (t *tasks) lookUp(tgid, tid uint32) {
 		if err != nil {
 			return // it has ended
 		}
-		t.look(sched.TaskID{TID: tid}, tgid)
+		t.look(sched.TaskID{TID: tid}, tgid, 0)
 		alive := h.alive()
 		h.close()
 		if alive {
@@ -143,8 +143,8 @@ func (t *tasks) lookUp(tgid, tid uint32) {
 	}
 }
 
-// look classifies one task and tells the kernel.
-func (t *tasks) look(id sched.TaskID, tgid uint32) {
+// look classifies one task and tells the kernel, which asked, if it did.
+func (t *tasks) look(id sched.TaskID, tgid, asked uint32) {
 	t.looking.Lock()
 	defer t.looking.Unlock()
 	index := t.own
@@ -155,7 +155,7 @@ func (t *tasks) look(id sched.TaskID, tgid uint32) {
 		}
 		index, _ = t.rules.Classify(w)
 	}
-	if err := t.set(id, index); err != nil && !errors.Is(err, fs.ErrNotExist) && !t.refused {
+	if err := t.set(id, index, asked); err != nil && !errors.Is(err, fs.ErrNotExist) && !t.refused {
 		t.refused = true // the first of many is enough
 		t.log.Error("tasks: can't set a class", "tid", id.TID, "error", err)
 	}

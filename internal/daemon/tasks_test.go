@@ -130,12 +130,15 @@ func TestEvents(t *testing.T) {
 
 		// A storm about one task is one look per pause.
 		sets := f.looks()
-		for range 1000 {
-			f.events <- sched.Event{Kind: sched.EventComm, Task: sched.TaskID{TID: 1, Start: 55}, TGID: 1}
+		for n := range uint32(1000) {
+			f.events <- sched.Event{Kind: sched.EventComm, Task: sched.TaskID{TID: 1, Start: 55}, TGID: 1, Asked: n + 1}
 		}
 		time.Sleep(10 * batchPause)
 		if n := f.looks() - sets; n > 10 || n == 0 {
 			t.Errorf("%d looks for a storm", n)
+		}
+		if f.answered[1] != 1000 {
+			t.Errorf("the event that was answered last is %d, want 1000", f.answered[1])
 		}
 
 		f.events <- sched.Event{Kind: sched.EventLost}

@@ -140,10 +140,11 @@ func (s *Scheduler) Configure(p Params) error {
 	return nil
 }
 
-// SetClass puts a live task into the class with this index.
+// SetClass puts a live task into the class with this index. asked is that of the event
+// which this answers, 0: none.
 // It returns an error that wraps fs.ErrNotExist when the task is gone.
-func (s *Scheduler) SetClass(t TaskID, class int) error {
-	args := rotaSetClass{StartNs: t.Start, Tid: t.TID, Class: uint32(class)}
+func (s *Scheduler) SetClass(t TaskID, class int, asked uint32) error {
+	args := rotaSetClass{StartNs: t.Start, Tid: t.TID, Class: uint32(class), Asked: asked}
 	out := rotaSetClass{}
 	opts := &ebpf.RunOptions{Context: args, ContextOut: &out}
 	if _, err := s.coll.Programs["rota_set_class"].Run(opts); err != nil {

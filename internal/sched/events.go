@@ -76,7 +76,7 @@ func parseEvent(raw []byte) (Event, error) {
 	return Event{
 		Kind: EventKind(record.Kind),
 		Task: TaskID{TID: record.Tid, Start: record.StartNs},
-		TGID: record.Tgid,
+		TGID: record.Tgid, Asked: record.Asked,
 	}, nil
 }
 

@@ -18,8 +18,8 @@ func raw(t testing.TB, v any) []byte {
 }
 
 func TestParseEvent(t *testing.T) {
-	record := raw(t, rotaEvent{Kind: 3, Tid: 0xfffffffe, Tgid: 41, Pad: 77, StartNs: 1 << 63})
-	event := Event{Kind: EventCgroup, Task: TaskID{TID: 0xfffffffe, Start: 1 << 63}, TGID: 41}
+	record := raw(t, rotaEvent{Kind: 3, Tid: 0xfffffffe, Tgid: 41, Asked: 77, StartNs: 1 << 63})
+	event := Event{Kind: EventCgroup, Task: TaskID{TID: 0xfffffffe, Start: 1 << 63}, TGID: 41, Asked: 77}
 	tests := map[string]struct {
 		data []byte
 		want Event
@@ -49,7 +49,7 @@ func TestParseEvent(t *testing.T) {
 func FuzzParseEvent(f *testing.F) {
 	f.Add([]byte{})
 	f.Add(make([]byte, 23))
-	f.Add(raw(f, rotaEvent{Kind: 1, Tid: 2, Tgid: 3, Pad: 4, StartNs: 5}))
+	f.Add(raw(f, rotaEvent{Kind: 1, Tid: 2, Tgid: 3, Asked: 4, StartNs: 5}))
 	f.Add(bytes.Repeat([]byte{0xff}, 100))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		event, err := parseEvent(data)
@@ -61,7 +61,7 @@ func FuzzParseEvent(f *testing.F) {
 		}
 		back := raw(t, rotaEvent{
 			Kind: uint32(event.Kind), Tid: event.Task.TID, Tgid: event.TGID,
-			Pad: binary.NativeEndian.Uint32(data[12:]), StartNs: event.Task.Start,
+			Asked: event.Asked, StartNs: event.Task.Start,
 		})
 		if !bytes.Equal(back, data[:24]) {
 			t.Fatalf("%v becomes %+v", data[:24], event)

@@ -90,7 +90,7 @@ type rotaEvent struct {
 	Kind    uint32
 	Tid     uint32
 	Tgid    uint32
-	Pad     uint32
+	Asked   uint32
 	StartNs uint64
 }
 
@@ -99,7 +99,7 @@ type rotaSetClass struct {
 	Tid     uint32
 	Class   uint32
 	Result  int32
-	Pad     uint32
+	Asked   uint32
 }
 
 type rotaExplain struct {

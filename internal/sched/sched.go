@@ -109,6 +109,9 @@ type Event struct {
 	Kind EventKind
 	Task TaskID
 	TGID uint32
+	// Asked is how often the kernel asked about the task, this time included; the answer
+	// says it again.
+	Asked uint32
 }
 
 // ExitInfo says why the kernel ended the scheduler.
