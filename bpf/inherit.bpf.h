@@ -17,7 +17,8 @@
  * An edge by a wake-up also ends when the one below sleeps: it has served, or
  * waits for something that nobody knows.
  *
- * Limits: one edge for each task, chains of INHERIT_CHAIN. With several givers
+ * Limits: one edge for each task, chains of INHERIT_CHAIN. A server that is asked again
+ * before it sleeps is not woken, and gets no boost by a wake-up. With several givers
  * the class of the heaviest holds until none is left. After INHERIT_SPENT_NS of
  * CPU time a boost is over, though the wait goes on. Who waits for its cgroup's
  * cpu.max is not moved. A start time is kept to 2^20 ms: a tid that is reused in
@@ -346,20 +347,6 @@ static __always_inline void inherit_note_wake(const struct task_struct *p, struc
 	taskc->noted = 1;
 	wakerc->woke = inherit_edge(p, ROTA_WAKE) | INHERIT_SERVES |
 		       (taskc->serves >> 32 & INHERIT_SLEEPS_MASK) << 47;
-}
-
-/*
- * A task that waits is woken. If by the one that it waits for, that is an answer: when it
- * asks again before that one sleeps, there is no wake-up to say so, and it waits for the
- * same one.
- */
-static __always_inline void inherit_wake(struct task_ctx *taskc)
-{
-	u64 edge = taskc->waits;
-
-	if (edge & INHERIT_SERVES && INHERIT_TID(edge) == (s32)bpf_get_current_pid_tgid())
-		taskc->woke = edge & ~INHERIT_ACTIVE;
-	inherit_end(taskc);
 }
 
 /* A task goes to sleep: it waits for whom it woke, and serves nobody any more. */

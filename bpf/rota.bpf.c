@@ -77,7 +77,7 @@ s32 ROTA_OP(select_cpu, struct task_struct *p, s32 prev_cpu, u64 wake_flags)
 	if (!taskc)
 		return prev_cpu;
 	if (taskc->waits)
-		inherit_wake(taskc);
+		inherit_end(taskc);
 	if (knobs.inherit & INHERIT_WAKERS && wake_flags & WAKE_SYNC)
 		inherit_note_wake(p, taskc);
 	if (task_stale(p, taskc) && taskc->joined < 0)
@@ -124,7 +124,7 @@ static void compete(struct task_struct *p, struct task_ctx *taskc, struct cpu_ct
 static void wake_unasked(const struct task_struct *p, struct task_ctx *taskc)
 {
 	if (taskc->waits)
-		inherit_wake(taskc);
+		inherit_end(taskc);
 	if (p->nr_cpus_allowed == 1 && knobs.inherit & INHERIT_WAKERS && !(p->flags & PF_KTHREAD))
 		inherit_note_wake(p, taskc);
 }
