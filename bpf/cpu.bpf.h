@@ -14,6 +14,7 @@
  * Limits: ROTA_MAX_CPUS CPUs; the loader refuses more.
  */
 
+#define CPU_SCAN 64 /* CPUs of a domain that a search looks at */
 #define CPU_CALLS 8 /* a power of 2 */
 
 /* Tasks that left a queue for another CPU; written by that other CPU. */
@@ -142,6 +143,14 @@ static __always_inline struct cpu_queue *cpu_queue(struct cpu_ctx *cpuc, u32 tie
 static __always_inline bool cpu_waiting(const struct cpu_queue *queue)
 {
 	return READ_ONCE(queue->queued) != READ_ONCE(queue->gone.pulled);
+}
+
+/* How many CPUs of a domain a search looks at. */
+static __always_inline u32 llc_scan(u32 llc)
+{
+	u32 size = llc_size[llc & (ROTA_MAX_LLCS - 1)];
+
+	return size < CPU_SCAN ? size : CPU_SCAN;
 }
 
 /* The n-th CPU of a cache domain, counted from a CPU so that searches spread. */

@@ -121,7 +121,7 @@ static __always_inline void inherit_note_call(u32 cpu, u32 tid)
 __noinline int inherit_call(u32 tid, u32 cpu)
 {
 	struct task_struct *p = bpf_task_from_pid(tid);
-	u32 llc = cpu_find(cpu)->llc, size = llc_size[llc & (ROTA_MAX_LLCS - 1)], n;
+	u32 llc = cpu_find(cpu)->llc, size = llc_scan(llc), n;
 	u64 kick = KICK_IDLE;
 	s32 at;
 
@@ -138,7 +138,7 @@ __noinline int inherit_call(u32 tid, u32 cpu)
 		scx_bpf_kick_cpu(at, kick);
 		return 0;
 	}
-	kernel_for(n, 0, size < PRIORITY_SCAN_CPUS ? size : PRIORITY_SCAN_CPUS)
+	kernel_for(n, 0, size)
 	{
 		inherit_note_call(cpu_in_llc(llc, cpu + n), tid);
 	}

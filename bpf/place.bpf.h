@@ -17,7 +17,6 @@
  */
 
 #define PLACE_BALANCE_NS 8000000
-#define PLACE_SCAN_CPUS 64
 #define PLACE_ORPHAN_NS 150000000 /* longer than any slice */
 #define PLACE_SILENT_NS 10000000  /* a count that is wrong for longer is not a race */
 #define PLACE_NEAR_CPUS 4
@@ -32,18 +31,10 @@ static __always_inline u64 place_load(const struct cpu_ctx *cpuc)
 	       (READ_ONCE(queue->gone.w) - READ_ONCE(queue->seen_w));
 }
 
-/* How many CPUs of a domain a search looks at. */
-static __always_inline u32 place_scan(u32 llc)
-{
-	u32 size = llc_size[llc & (ROTA_MAX_LLCS - 1)];
-
-	return size < PLACE_SCAN_CPUS ? size : PLACE_SCAN_CPUS;
-}
-
 /* The least loaded CPU of the domain for a new task. */
 static s32 place_fork(struct task_struct *p, s32 prev_cpu)
 {
-	u32 llc = cpu_find(prev_cpu)->llc, size = place_scan(llc);
+	u32 llc = cpu_find(prev_cpu)->llc, size = llc_scan(llc);
 	u64 least = place_load(cpu_find(prev_cpu));
 	s32 best = prev_cpu;
 	u32 n;
@@ -167,7 +158,7 @@ __noinline u32 place_find_waiting(u32 llc, u32 cpu, u32 tier, u32 n, u32 size)
 /* Pulls a task of the tier from a queue of one cache domain. */
 __noinline bool place_steal_from(u32 llc, u32 cpu, u32 tier, u64 now_ns)
 {
-	u32 size = place_scan(llc);
+	u32 size = llc_scan(llc);
 	u32 n = place_find_waiting(llc, cpu, tier, 0, size);
 
 	if (n >= size)
@@ -240,7 +231,7 @@ static __always_inline bool place_due(const struct cpu_ctx *cpuc, u64 now_ns)
 __noinline bool place_balance(u32 cpu, u64 now_ns)
 {
 	struct cpu_ctx *cpuc = cpu_find(cpu);
-	u32 n, size = place_scan(cpuc->llc);
+	u32 n, size = llc_scan(cpuc->llc);
 	u64 own = place_load(cpuc), most = own;
 	s32 from = -1;
 	u32 weight;
