@@ -9,7 +9,8 @@
  * important running task, which it preempts; when all CPUs of its cache
  * domain run priority tasks it waits in the domain's queue, ordered by
  * deadline (virtual time by weight, as in the fair tier, but with one floor
- * for the domain in place of a mean). Each CPU counts the tier's time per
+ * for the domain in place of a mean), and the one of them that is due last
+ * gives way if it is due later. Each CPU counts the tier's time per
  * window of 100 ms, of each class and of all; who is over waits in the
  * CPU's capped queue until the window ends or nobody else wants the CPU.
  *
@@ -19,7 +20,6 @@
  */
 
 #define PRIORITY_WINDOW_NS 100000000ULL
-#define PRIORITY_SCAN_CPUS 64 /* CPUs of a domain that a wake-up looks at */
 #define PRIORITY_RECENT_NS 200000000ULL
 
 u64 priority_cap_ns; /* of all classes together per window; set by the daemon */
@@ -106,6 +106,12 @@ static __always_inline bool priority_outranks(const struct cpu_ctx *cpuc)
 	return tier == ROTA_FAIR || tier == ROTA_BACKGROUND || READ_ONCE(cpuc->curr_demoted);
 }
 
+/* Does a task of a lower tier run here or wait? */
+static __always_inline bool priority_others_want(const struct cpu_ctx *cpuc)
+{
+	return priority_outranks(cpuc) || priority_others_wait(cpuc);
+}
+
 /* May a priority task take this CPU at once? Not from a higher scheduling class. */
 static __always_inline bool priority_may_take(const struct cpu_ctx *cpuc)
 {
@@ -121,7 +127,7 @@ static __always_inline bool priority_may_take(const struct cpu_ctx *cpuc)
 static s32 priority_victim(struct task_struct *p, s32 prev_cpu)
 {
 	struct cpu_ctx *prevc = cpu_find(prev_cpu);
-	u32 llc = prevc->llc, size = llc_size[llc & (ROTA_MAX_LLCS - 1)];
+	u32 llc = prevc->llc, size = llc_scan(llc);
 	u32 lowest = ROTA_PRIORITY;
 	s32 victim = -1;
 	u32 n;
@@ -132,7 +138,7 @@ static s32 priority_victim(struct task_struct *p, s32 prev_cpu)
 	}
 	if (victim >= 0 && lowest == ROTA_BACKGROUND)
 		return victim;
-	kernel_for(n, 0, size < PRIORITY_SCAN_CPUS ? size : PRIORITY_SCAN_CPUS)
+	kernel_for(n, 0, size)
 	{
 		u32 cpu = cpu_in_llc(llc, prev_cpu + n);
 		struct cpu_ctx *cpuc = cpu_find(cpu);
@@ -148,6 +154,37 @@ static s32 priority_victim(struct task_struct *p, s32 prev_cpu)
 	return victim;
 }
 
+/* Does a priority task run here that is due later than this one, and got no less? */
+static __always_inline bool priority_due_later(const struct cpu_ctx *cpuc,
+					       const struct task_ctx *taskc)
+{
+	return READ_ONCE(cpuc->curr_tier) == ROTA_PRIORITY &&
+	       eevdf_before(taskc->deadline_vt, READ_ONCE(cpuc->curr_deadline_vt)) &&
+	       !eevdf_before(READ_ONCE(cpuc->curr_vt), taskc->vt);
+}
+
+/* The CPU of the cache domain whose priority task is due last, after this one; else -1. */
+static s32 priority_rival(struct task_struct *p, const struct task_ctx *taskc, u32 near_cpu)
+{
+	u32 llc = cpu_find(near_cpu)->llc, size = llc_scan(llc), n;
+	u64 last_vt = 0;
+	s32 rival = -1;
+
+	kernel_for(n, 0, size)
+	{
+		u32 cpu = cpu_in_llc(llc, near_cpu + n);
+		const struct cpu_ctx *cpuc = cpu_find(cpu);
+
+		if (!priority_due_later(cpuc, taskc) || !bpf_cpumask_test_cpu(cpu, p->cpus_ptr))
+			continue;
+		if (rival >= 0 && !eevdf_before(last_vt, cpuc->curr_deadline_vt))
+			continue;
+		rival = cpu;
+		last_vt = cpuc->curr_deadline_vt;
+	}
+	return rival;
+}
+
 /* Puts the task where the CPUs of its cache domain find it. */
 static void priority_queue(struct task_struct *p, struct task_ctx *taskc, struct cpu_ctx *cpuc,
 			   u32 cpu, u64 slice_ns, u64 enq_flags, u64 now_ns)
@@ -157,18 +194,14 @@ static void priority_queue(struct task_struct *p, struct task_ctx *taskc, struct
 
 	WRITE_ONCE(llcc->priority_ns, now_ns);
 	kernel_insert_vtime(p, QUEUE_PRIORITY(cpuc->llc), slice_ns, taskc->deadline_vt, enq_flags);
-	if (cpuc->curr_tier == ROTA_PRIORITY &&
-	    eevdf_before(taskc->deadline_vt, cpuc->curr_deadline_vt) &&
-	    eevdf_before(taskc->vt, cpuc->curr_vt)) {
-		scx_bpf_kick_cpu(cpu, KICK_PREEMPT);
-		return;
-	}
 	victim = scx_bpf_pick_idle_cpu(p->cpus_ptr, 0);
 	if (victim >= 0) {
 		scx_bpf_kick_cpu(victim, KICK_IDLE);
 		return;
 	}
 	victim = priority_victim(p, cpu);
+	if (victim < 0 && enq_flags & ENQ_WAKEUP)
+		victim = priority_rival(p, taskc, cpu);
 	if (victim >= 0)
 		scx_bpf_kick_cpu(victim, KICK_PREEMPT);
 }
@@ -181,7 +214,7 @@ static void priority_enqueue(struct task_struct *p, struct task_ctx *taskc, stru
 	struct rota_class_stats *stats;
 
 	priority_place(taskc, llc_find(cpuc->llc), slice_ns);
-	if (priority_over(taskc, cpuc, cpu, now_ns)) {
+	if (priority_others_want(cpuc) && priority_over(taskc, cpuc, cpu, now_ns)) {
 		cpuc->queued_capped = 1;
 		cpu_counters(cpu)->cap_hits++;
 		stats = stats_class(taskc->level);
