@@ -39,6 +39,15 @@ static inline uint64_t clock_ns(clockid_t clock)
 	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
+static inline void sleep_until(uint64_t ns)
+{
+	struct timespec at = { .tv_sec = (time_t)(ns / 1000000000u),
+			       .tv_nsec = (long)(ns % 1000000000u) };
+
+	while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &at, NULL))
+		;
+}
+
 static inline void die(const char *what)
 {
 	perror(what);

@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * bursts SECONDS SHORT WORK PAUSE LONG WORK PAUSE - SHORT threads that each work for
+ * bursts SECONDS SHORT WORK PAUSE LONG WORK PAUSE SEED - SHORT threads that each work for
  * WORK us of CPU time and pause for PAUSE us, beside LONG threads that do so, too.
  *
  * Threads are named burst-short and burst-long. A burst takes from when its pause
- * should have ended to when its work is done. The first pauses differ, so that the
- * threads do not begin together.
+ * should have ended to when its work is done. A pause is a half to one and a half of
+ * PAUSE, at random: threads whose pauses are all alike fall into step, and the figures
+ * are those of the step that a seed and a build happen to take.
  *
  * Prints for each kind the mean, the 99th percentile and the longest of its bursts,
  * and how many there were, and the context switches of all: "short_avg_ms 0.4
  * short_p99_ms 1.2 short_max_ms 3.4 short_n 800 long_avg_ms ... switches 12345".
  */
 #define _GNU_SOURCE
-#include "board.h"
+#include "process.h"
 
 #include <pthread.h>
-#include <sys/prctl.h>
 #include <sys/resource.h>
 
 #define MAX_BURSTS 100000   /* of one kind */
@@ -30,15 +30,7 @@ struct kind {
 };
 
 static struct kind kinds[] = { { .name = "short" }, { .name = "long" } };
-static uint64_t begin_ns, end_ns;
-
-static void sleep_until(uint64_t ns)
-{
-	struct timespec at = { (time_t)(ns / 1000000000u), (long)(ns % 1000000000u) };
-
-	while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &at, NULL))
-		;
-}
+static uint64_t begin_ns, end_ns, first_seed;
 
 static void work(uint64_t ns)
 {
@@ -49,6 +41,12 @@ static void work(uint64_t ns)
 		for (int i = 0; i < 500; i++)
 			n++;
 	} while (clock_ns(CLOCK_THREAD_CPUTIME_ID) - start < ns);
+}
+
+/* pause_ns is how long to pause this time. */
+static uint64_t pause_ns(const struct kind *k)
+{
+	return k->pause_ns / 2 + throw_dice() % (k->pause_ns + 1);
 }
 
 static void note(struct kind *k, uint64_t ns)
@@ -71,11 +69,12 @@ static void *burst(void *arg)
 
 	snprintf(name, sizeof(name), "burst-%s", k->name);
 	prctl(PR_SET_NAME, name);
-	for (due_ns = begin_ns + step * 731000; due_ns < end_ns;) {
+	seed_dice(first_seed + step);
+	for (due_ns = begin_ns + pause_ns(k); due_ns < end_ns;) {
 		sleep_until(due_ns);
 		work(k->work_ns);
 		note(k, clock_ns(CLOCK_MONOTONIC) - due_ns);
-		due_ns = clock_ns(CLOCK_MONOTONIC) + k->pause_ns;
+		due_ns = clock_ns(CLOCK_MONOTONIC) + pause_ns(k);
 	}
 	return NULL;
 }
@@ -121,11 +120,12 @@ int main(int argc, char **argv)
 	pthread_t ids[2][BOARD_SLOTS];
 	struct rusage usage;
 
-	if (argc != 8) {
-		fprintf(stderr, "usage: bursts SECONDS SHORT WORK PAUSE LONG WORK PAUSE\n");
+	if (argc != 9) {
+		fprintf(stderr, "usage: bursts SECONDS SHORT WORK PAUSE LONG WORK PAUSE SEED\n");
 		return 2;
 	}
 	begin_ns = clock_ns(CLOCK_MONOTONIC) + SETTLE_NS;
+	first_seed = (uint64_t)number(argv[8], 0, 1000000) << 20;
 	end_ns = begin_ns + (uint64_t)number(argv[1], 1, 100) * 1000000000;
 	start(&kinds[0], argv + 2, ids[0]);
 	start(&kinds[1], argv + 5, ids[1]);

@@ -7,6 +7,7 @@
 #define ROTA_INVERSION_H
 
 #include "binder.h"
+#include "process.h"
 
 #include <limits.h>
 #include <linux/futex.h>
@@ -49,27 +50,6 @@ static inline void run(void *(*body)(void *), long arg)
 
 	if (pthread_create(&id, NULL, body, (void *)arg))
 		die("pthread_create");
-}
-
-/* spawn returns 0 in a process that ends with this one. */
-static inline pid_t spawn(void)
-{
-	pid_t pid = fork();
-
-	if (pid < 0)
-		die("fork");
-	if (!pid)
-		prctl(PR_SET_PDEATHSIG, SIGKILL);
-	return pid;
-}
-
-static inline void sleep_until(uint64_t ns)
-{
-	struct timespec at = { .tv_sec = (time_t)(ns / 1000000000u),
-			       .tv_nsec = (long)(ns % 1000000000u) };
-
-	while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &at, NULL))
-		;
 }
 
 static inline void *hog(void *arg)

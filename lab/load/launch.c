@@ -41,19 +41,14 @@ static pid_t children[MAX_BACKGROUND + 3];
 static int child_count;
 static uint64_t first_seed;
 
-/* spawn forks a process and returns 1 in it. */
-static int spawn(void)
+/* start starts a process and returns 1 in it. */
+static int start(void)
 {
-	pid_t pid = fork();
+	pid_t pid = spawn();
 
-	if (pid < 0)
-		die("fork");
-	if (pid) {
+	if (pid)
 		children[child_count++] = pid;
-		return 0;
-	}
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	return 1;
+	return !pid;
 }
 
 static void hog(void)
@@ -84,7 +79,7 @@ static void start_background(long count)
 	static const int nice_values[] = { 0, 5, 10, 0, 0, 19, 0, 10 };
 
 	for (long i = 0; i < count; i++) {
-		if (!spawn())
+		if (!start())
 			continue;
 		if (setpriority(PRIO_PROCESS, 0, nice_values[i % 8]))
 			die("setpriority");
@@ -102,12 +97,12 @@ static void start_services(void)
 
 	if (socketpair(AF_UNIX, SOCK_STREAM, 0, ends))
 		die("socketpair");
-	if (spawn())
+	if (start())
 		zygote(ends[1]);
 	zygote_socket = ends[0];
-	if (spawn())
+	if (start())
 		service("system_server", SYSTEM, SYSTEM_THREADS, 0);
-	if (spawn())
+	if (start())
 		service("provider", PROVIDER, PROVIDER_THREADS, 19);
 	close(ends[0]);
 	close(ends[1]);

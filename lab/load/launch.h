@@ -7,6 +7,7 @@
 #define ROTA_LAUNCH_H
 
 #include "binder.h"
+#include "process.h"
 
 #include <pthread.h>
 #include <sched.h>
@@ -42,22 +43,11 @@ struct shared {
 };
 
 static struct shared *shared;
-static __thread uint64_t dice;
 
 /* roll returns a number from three quarters to five quarters of mean. */
 static inline uint32_t roll(uint32_t mean)
 {
-	dice ^= dice << 13; /* xorshift64 */
-	dice ^= dice >> 7;
-	dice ^= dice << 17;
-	return mean - mean / 4 + (uint32_t)((dice >> 16) % (mean / 2 + 1));
-}
-
-static inline void seed_dice(uint64_t seed)
-{
-	dice = (seed + 1) * 0x9e3779b97f4a7c15u;
-	for (int i = 0; i < 8; i++)
-		roll(2);
+	return mean - mean / 4 + (uint32_t)(throw_dice() % (mean / 2 + 1));
 }
 
 /* work does a number of units and counts them where they belong. */

@@ -40,8 +40,6 @@ int main(int argc, char **argv)
 	had_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
 	next_ns = clock_ns(CLOCK_MONOTONIC);
 	for (;;) {
-		struct timespec at;
-
 		had_ns += work_ns;
 		work_until(slot, had_ns);
 		slot->loops++;
@@ -50,9 +48,6 @@ int main(int argc, char **argv)
 			slot->errors++;
 			continue;
 		}
-		at.tv_sec = (time_t)(next_ns / 1000000000u);
-		at.tv_nsec = (long)(next_ns % 1000000000u);
-		while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &at, NULL))
-			;
+		sleep_until(next_ns);
 	}
 }

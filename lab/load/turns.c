@@ -57,15 +57,6 @@ static uint64_t start(struct slot *mine)
 	return last + START_NS;
 }
 
-static void sleep_until(uint64_t ns)
-{
-	struct timespec at = { .tv_sec = (time_t)(ns / 1000000000u),
-			       .tv_nsec = (long)(ns % 1000000000u) };
-
-	while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &at, NULL))
-		;
-}
-
 static int bucket_of(uint64_t ns)
 {
 	int bit = 63 - __builtin_clzll(ns | 1), bucket;

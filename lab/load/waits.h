@@ -6,6 +6,7 @@
 #define ROTA_WAITS_H
 
 #include "binder.h"
+#include "process.h"
 
 #include <pthread.h>
 #include <sched.h>
@@ -34,40 +35,16 @@ static struct shared {
 	_Atomic int32_t binder;		      /* there is a driver */
 } *shared;
 
-static __thread uint64_t dice;
-
 /* roll returns 0..n-1. */
 static inline uint32_t roll(uint32_t n)
 {
-	dice ^= dice << 13; /* xorshift64 */
-	dice ^= dice >> 7;
-	dice ^= dice << 17;
-	return (uint32_t)((dice >> 16) % n);
-}
-
-static inline void seed_dice(uint64_t seed)
-{
-	dice = (seed + 1) * 0x9e3779b97f4a7c15u;
-	for (int i = 0; i < 8; i++)
-		roll(2);
+	return (uint32_t)(throw_dice() % n);
 }
 
 static inline void spin(uint32_t loops)
 {
 	for (volatile uint32_t i = 0; i < loops; i++)
 		;
-}
-
-/* spawn returns 0 in a process that ends with this one. */
-static inline pid_t spawn(void)
-{
-	pid_t pid = fork();
-
-	if (pid < 0)
-		die("fork");
-	if (!pid)
-		prctl(PR_SET_PDEATHSIG, SIGKILL);
-	return pid;
 }
 
 static inline void die_here(void)

@@ -14,10 +14,15 @@ import (
 
 // binderConfig names those who call, not those who are called.
 func binderConfig(inherit string) string {
+	return callerConfig("caller", "bench-client", inherit)
+}
+
+// callerConfig puts those of one name into a priority class.
+func callerConfig(class, comm, inherit string) string {
 	return `classes:
-  - {name: caller, tier: priority, inherit: ` + inherit + `}
+  - {name: ` + class + `, tier: priority, inherit: ` + inherit + `}
 rules:
-  - {match: {comm: bench-client}, class: caller}
+  - {match: {comm: ` + comm + `}, class: ` + class + `}
 `
 }
 

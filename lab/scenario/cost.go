@@ -31,12 +31,10 @@ func cost() Scenario {
 		Name:     "cost",
 		Title:    "Cost of a turn",
 		Question: "How many instructions does it take to wake a task, to switch, and to pick one of many?",
-		Rows: []Row{
+		Rows: append([]Row{
 			{Name: rowKernel, Scheduler: "kernel"},
 			{Name: rowRota, Scheduler: "rota"},
-			{Name: rowAlone, Scheduler: "rota", Config: costConfig("false"), About: "with classes, without inheritance"},
-			{Name: rowClasses, Scheduler: "rota", Config: costConfig("true")},
-		},
+		}, inheritRows(costConfig)...),
 		Metrics: costMetrics(),
 		Bench:   true,
 		Tools:   []string{"perf"},
@@ -47,13 +45,7 @@ func cost() Scenario {
 }
 
 // costConfig puts the one that asks into a class; who answers it inherits, or does not.
-func costConfig(inherit string) string {
-	return `classes:
-  - {name: asks, tier: priority, inherit: ` + inherit + `}
-rules:
-  - {match: {comm: bench-switch}, class: asks}
-`
-}
+func costConfig(inherit string) string { return callerConfig("asks", "bench-switch", inherit) }
 
 // What a switch may take with inheritance, of what it takes without: where nobody is
 // boosted, and where each switch begins or ends a boost.

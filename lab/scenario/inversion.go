@@ -9,9 +9,6 @@ import (
 	"rota/lab/scenario/output"
 )
 
-// rowAlone is rota with classes that give nothing to those for whom they wait.
-const rowAlone = "rota-alone"
-
 // inversionRounds are the waits of each case.
 const inversionRounds = 3
 
@@ -26,11 +23,9 @@ func inversion() Scenario {
 		Name:     "inversion",
 		Title:    "Waiting for unimportant tasks",
 		Question: "How long does an important task wait for an unimportant one that has its lock, or its answer, when the machine is busy?",
-		Rows: []Row{
+		Rows: append([]Row{
 			{Name: rowKernel, Scheduler: "kernel"},
-			{Name: rowAlone, Scheduler: "rota", Config: inversionConfig("false"), About: "with classes, without inheritance"},
-			{Name: rowClasses, Scheduler: "rota", Config: inversionConfig("true")},
-		},
+		}, inheritRows(inversionConfig)...),
 		Metrics: inversionMetrics(),
 		Loads:   []string{"inversion"},
 		Kernel:  binderKernel,

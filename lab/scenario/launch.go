@@ -35,14 +35,12 @@ func launch() Scenario {
 		Name:     "launch",
 		Title:    "Start of an app",
 		Question: "How long does an app take from the launcher's request to its first frame, through system_server, zygote, workers and RenderThread, when the machine is busy?",
-		Rows: []Row{
+		Rows: append([]Row{
 			{Name: rowKernel, Scheduler: "kernel"},
 			{Name: rowNice, Scheduler: "kernel", About: "nice -20 for launcher and app"},
 			{Name: rowFifo, Scheduler: "kernel", Fifo: true},
 			{Name: rowRota, Scheduler: "rota"},
-			{Name: rowAlone, Scheduler: "rota", Config: launchConfig("false"), About: "with classes, without inheritance"},
-			{Name: rowClasses, Scheduler: "rota", Config: launchConfig("true")},
-		},
+		}, inheritRows(launchConfig)...),
 		Metrics: launchMetrics(),
 		Loads:   []string{"launch"},
 		Kernel:  binderKernel,

@@ -61,6 +61,8 @@ const (
 	rowFifo    = "fifo"
 	rowRota    = "rota"
 	rowClasses = "rota+classes"
+	// rowAlone is rota with classes that give nothing to those for whom they wait.
+	rowAlone = "rota-alone"
 )
 
 // All returns every scenario, in the order in which they are listed.
@@ -109,5 +111,14 @@ func rotaRows(config string) []Row {
 	return []Row{
 		{Name: rowRota, Scheduler: "rota"},
 		{Name: rowClasses, Scheduler: "rota", Config: config},
+	}
+}
+
+// inheritRows are the columns with classes, without inheritance and with it; config
+// writes the value of the key inherit into theirs.
+func inheritRows(config func(inherit string) string) []Row {
+	return []Row{
+		{Name: rowAlone, Scheduler: "rota", Config: config("false"), About: "with classes, without inheritance"},
+		{Name: rowClasses, Scheduler: "rota", Config: config("true")},
 	}
 }
