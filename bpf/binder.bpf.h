@@ -11,7 +11,8 @@
  * that goes to sleep before that (wait_for_work) waits for the thread that it
  * woke; if it woke none, for the one that can take the call first. The end of the
  * ioctl ends the wait, whatever came of it; a wake-up of a task of ours does so
- * before.
+ * before. A thread that its caller wakes runs on the caller's CPU, which is free as
+ * soon as the caller sleeps: nobody needs to be preempted elsewhere.
  *
  * Limits: who asks by poll() whether the answer is there gives no boost while he
  * sleeps. Of a process without a free thread one of its first BINDER_THREADS is
@@ -109,6 +110,21 @@ static u32 binder_woken(const struct task_ctx *taskc, u32 tgid)
 	return tid;
 }
 
+/*
+ * A caller wakes the thread that is to take its call. It will sleep, so the thread has
+ * its level from now on and may have its CPU. false: it wakes somebody else.
+ */
+static bool binder_hand_over(const struct task_struct *p, struct task_ctx *callerc)
+{
+	if (!callerc->called || callerc->waits ||
+	    callerc->called != (callerc->called_any ? p->tgid : p->pid))
+		return false;
+	callerc->woke = 0;
+	inherit_guess(callerc, inherit_edge(p, ROTA_BINDER));
+	return bpf_cpumask_test_cpu(bpf_get_smp_processor_id(), p->cpus_ptr) &&
+	       !scx_bpf_dsq_nr_queued(DSQ_LOCAL);
+}
+
 /* A caller is about to sleep. */
 static void binder_wait(struct task_ctx *taskc)
 {
@@ -123,7 +139,9 @@ static void binder_wait(struct task_ctx *taskc)
 	p = tid ? bpf_task_from_pid(tid) : NULL;
 	if (!p)
 		return;
+	taskc->leaves = 1;
 	inherit_guess(taskc, inherit_edge(p, ROTA_BINDER));
+	taskc->leaves = 0;
 	bpf_task_release(p);
 }
 

@@ -11,9 +11,9 @@
  * is active where somebody above gives a boost, and the one below then counts
  * it. Who is boosted has the tier, weight, slice and cap of its giver's class.
  * A boosted task that sleeps or runs takes its level over where it next enters a
- * queue. One that waits in a queue is called by a CPU that runs something less
- * important (cpu_ctx.calls), and moved there; while all run what is as important, by
- * the first CPU of the domain that looks for its next task.
+ * queue. One that waits in a queue is called (cpu_ctx.calls) by the CPU that the giver
+ * leaves, else by one that runs something less important, and moved there; while all run
+ * what is as important, by the first CPU of the domain that looks for its next task.
  * An edge by a wake-up also ends when the one below sleeps: it has served, or
  * waits for something that nobody knows.
  *
@@ -113,21 +113,32 @@ static __always_inline void inherit_note_call(u32 cpu, u32 tid)
 	WRITE_ONCE(cpuc->calls[slot & (CPU_CALLS - 1)], tid);
 }
 
+/* May the task have this CPU, because what runs on it is about to sleep? */
+static __always_inline bool inherit_vacant(const struct task_struct *p, u32 cpu)
+{
+	const struct task_ctx *currc = task_try(bpf_get_current_task_btf());
+
+	return currc && currc->leaves && bpf_cpumask_test_cpu(cpu, p->cpus_ptr);
+}
+
 /*
- * Makes a CPU look for this task: an idle one, or where the least important runs; while
- * all run what is as important, the first of its domain that looks for its next task.
- * Not static, as queue_join; the next one neither.
+ * Makes a CPU look for this task: one that is about to look in any case, an idle one, or
+ * where the least important runs; while all run what is as important, the first of its
+ * domain that looks for its next task. Not static, as queue_join; the next one neither.
  */
 __noinline int inherit_call(u32 tid, u32 cpu)
 {
 	struct task_struct *p = bpf_task_from_pid(tid);
 	u32 llc = cpu_find(cpu)->llc, size = llc_scan(llc), n;
-	u64 kick = KICK_IDLE;
-	s32 at;
+	s32 at = bpf_get_smp_processor_id();
+	u64 kick = 0;
 
 	if (!p)
 		return 0;
-	at = scx_bpf_pick_idle_cpu(p->cpus_ptr, 0);
+	if (!inherit_vacant(p, at)) {
+		at = scx_bpf_pick_idle_cpu(p->cpus_ptr, 0);
+		kick = KICK_IDLE;
+	}
 	if (at < 0) {
 		at = priority_victim(p, cpu);
 		kick = KICK_PREEMPT;
@@ -135,7 +146,8 @@ __noinline int inherit_call(u32 tid, u32 cpu)
 	bpf_task_release(p);
 	if (at >= 0) {
 		inherit_note_call(at, tid);
-		scx_bpf_kick_cpu(at, kick);
+		if (kick)
+			scx_bpf_kick_cpu(at, kick);
 		return 0;
 	}
 	kernel_for(n, 0, size)
@@ -196,6 +208,16 @@ static __always_inline void inherit_exit(struct task_ctx *taskc)
 }
 
 /*
+ * Is the boost just counted its only one? Its level does not say so alone: that is old where
+ * its class has changed since it last entered a queue.
+ */
+static __always_inline bool inherit_first(const struct task_ctx *taskc)
+{
+	return taskc->level == taskc->class ||
+	       READ_ONCE(taskc->held) + (s32)READ_ONCE(taskc->serves) <= 1;
+}
+
+/*
  * Boosts the task at the end of an edge. Returns the edge that becomes active by it, or
  * 0. An edge that nobody would follow must not become active.
  */
@@ -208,13 +230,13 @@ static u64 inherit_give(struct task_struct *p, u64 edge, u32 class, bool last)
 
 	if (!taskc || !inherit_count(taskc, edge, 1) || task_class(taskc)->tier == ROTA_PRIORITY)
 		return 0;
-	if (taskc->level == taskc->class) {
+	if (inherit_first(taskc)) {
 		taskc->boosted_ns = 0;
 		taskc->spent = 0;
-	}
-	if (taskc->level == taskc->class ||
-	    task_class_at(class)->weight > task_class_at(taskc->lent)->weight)
 		taskc->lent = class;
+	} else if (task_class_at(class)->weight > task_class_at(taskc->lent)->weight) {
+		taskc->lent = class;
+	}
 	task_outdate(taskc);
 	reason = INHERIT_REASON(edge) < ROTA_REASONS ? INHERIT_REASON(edge) : 0;
 	__sync_fetch_and_add(&counters->boosts[reason], 1); /* as in inherit_over() */
@@ -330,23 +352,33 @@ static __always_inline void inherit_guess(struct task_ctx *taskc, u64 edge)
 		inherit_follow(edge, 0, false);
 }
 
+/* Can what runs on this CPU give anything? A real-time task, not ours, in a binder call only. */
+static __always_inline bool inherit_may_give(const struct cpu_ctx *cpuc)
+{
+	if (!cpuc->curr_tid)
+		return inherit_by(ROTA_BINDER);
+	return cpuc->curr_tier == ROTA_PRIORITY || READ_ONCE(cpuc->curr_raised);
+}
+
 /*
- * A priority task wakes another one: if it sleeps next, that is whom it waits for. A
- * real-time task, which is not ours, does so only in a binder call.
+ * A priority task wakes another one: if it sleeps next, that is whom it waits for.
+ * Returns who wakes; NULL: nobody who gives anything.
  */
-static __always_inline void inherit_note_wake(const struct task_struct *p, struct task_ctx *taskc)
+static __always_inline struct task_ctx *inherit_note_wake(const struct task_struct *p,
+							  struct task_ctx *taskc)
 {
 	struct cpu_ctx *cpuc = cpu_find(bpf_get_smp_processor_id());
 	struct task_ctx *wakerc;
 
-	if (cpuc->curr_tid ? cpuc->curr_tier != ROTA_PRIORITY : !inherit_by(ROTA_BINDER))
-		return;
+	if (!inherit_may_give(cpuc))
+		return NULL;
 	wakerc = task_try(bpf_get_current_task_btf());
 	if (!wakerc || wakerc == taskc || !inherit_gives(wakerc))
-		return;
+		return NULL;
 	taskc->noted = 1;
 	wakerc->woke = inherit_edge(p, ROTA_WAKE) | INHERIT_SERVES |
 		       (taskc->serves >> 32 & INHERIT_SLEEPS_MASK) << 47;
+	return wakerc;
 }
 
 /* A task goes to sleep: it waits for whom it woke, and serves nobody any more. */
@@ -355,8 +387,11 @@ static __always_inline void inherit_sleep(struct task_ctx *taskc)
 	u64 woke = taskc->woke, served;
 
 	taskc->woke = 0;
-	if (woke && !taskc->waits && inherit_by(ROTA_WAKE) && inherit_gives(taskc))
+	if (woke && !taskc->waits && inherit_by(ROTA_WAKE) && inherit_gives(taskc)) {
+		taskc->leaves = 1;
 		inherit_begin(taskc, woke);
+		taskc->leaves = 0;
+	}
 	if (!taskc->noted || taskc->waits)
 		return;
 	taskc->noted = 0;

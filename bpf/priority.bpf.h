@@ -136,7 +136,8 @@ static s32 priority_victim(struct task_struct *p, s32 prev_cpu)
 		victim = prev_cpu;
 		lowest = prevc->curr_tier;
 	}
-	if (victim >= 0 && lowest == ROTA_BACKGROUND)
+	/* Whose boost has just ended is mostly the one that wakes this task: near and unimportant. */
+	if (victim >= 0 && (lowest == ROTA_BACKGROUND || READ_ONCE(prevc->curr_demoted)))
 		return victim;
 	kernel_for(n, 0, size)
 	{

@@ -67,11 +67,22 @@ char _license[] SEC("license") = "GPL";
 
 #define ROTA_OP(name, args...) BPF_PROG(rota_##name, ##args)
 
+/*
+ * What a wake-up that the waker will sleep after says about waits; true: the task may
+ * have the waker's CPU.
+ */
+static bool wake_sync(struct task_struct *p, struct task_ctx *taskc)
+{
+	struct task_ctx *wakerc = inherit_note_wake(p, taskc);
+
+	return wakerc && binder_hand_over(p, wakerc);
+}
+
 SEC("struct_ops/rota_select_cpu")
 s32 ROTA_OP(select_cpu, struct task_struct *p, s32 prev_cpu, u64 wake_flags)
 {
 	struct task_ctx *taskc = task_find(p);
-	bool idle = false;
+	bool here = false, idle = false;
 	s32 cpu;
 
 	if (!taskc)
@@ -79,13 +90,14 @@ s32 ROTA_OP(select_cpu, struct task_struct *p, s32 prev_cpu, u64 wake_flags)
 	if (taskc->waits)
 		inherit_end(taskc);
 	if (knobs.inherit & INHERIT_WAKERS && wake_flags & WAKE_SYNC)
-		inherit_note_wake(p, taskc);
+		here = wake_sync(p, taskc);
 	if (task_stale(p, taskc) && taskc->joined < 0)
 		task_refresh(p, taskc);
 	if (limit_groups && limit_over(p, taskc, kernel_now()))
 		return prev_cpu;
-	cpu = scx_bpf_select_cpu_dfl(p, prev_cpu, wake_flags, &idle);
-	if (idle) {
+	cpu = here ? bpf_get_smp_processor_id()
+		   : scx_bpf_select_cpu_dfl(p, prev_cpu, wake_flags, &idle);
+	if (here || idle) {
 		taskc->ready_at_ns = kernel_now();
 		cpu_counters(cpu)->direct++;
 		kernel_insert(p, DSQ_LOCAL, taskc->slice_ns, 0);

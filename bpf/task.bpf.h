@@ -56,6 +56,7 @@ struct task_ctx {
 	u8 binder;	 /* enum binder_role, 0: none */
 	u8 spent;	 /* it has used up the time of a boost */
 	u8 noted;	 /* somebody will wait for it if it does not sleep first */
+	u8 leaves;	 /* it is about to sleep, and those that it boosts may have its CPU */
 	u64 given;	 /* binder calls that it answered, of callers that give their level */
 	u64 lifted;	 /* of these, served at that level; both written by itself alone */
 	u64 limited_ns;	 /* since when it waits for its group's cpu.max, 0: it ran since */

@@ -29,12 +29,16 @@
 #define WAIT_READERS 1		       /* RWSEM_READER_OWNED */
 #define WAIT_OWNER_BITS 7UL
 
+/* The task that runs waits for the owner. */
 static void wait_begin(struct task_struct *p, struct task_struct *owner, u32 reason)
 {
 	struct task_ctx *taskc = task_try(p);
 
-	if (taskc && owner->pid != p->pid)
-		inherit_begin(taskc, inherit_edge(owner, reason));
+	if (!taskc || owner->pid == p->pid)
+		return;
+	taskc->leaves = 1;
+	inherit_begin(taskc, inherit_edge(owner, reason));
+	taskc->leaves = 0;
 }
 
 /* The lock in user space for which this task waits is some thread's of its process, or any. */

@@ -2,6 +2,7 @@ package scenario
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -117,8 +118,16 @@ func runSlices(g *guest.Guest) error {
 	return nil
 }
 
-// turnsTime is how long each case runs: 40 turns of the longest slices.
-const turnsTime = 4 * time.Second
+// Each case runs for 40 turns of its longest slice, and long enough for some hundreds of
+// the kernel's turns.
+const (
+	turnsOfLongest = 40
+	leastTurnsTime = time.Second
+)
+
+func (c sliceCase) time() time.Duration {
+	return max(leastTurnsTime, turnsOfLongest*slices.Max(c.slices))
+}
 
 func takeTurns(g *guest.Guest, c sliceCase) error {
 	s := newStage(g, "turns_"+c.name)
@@ -130,7 +139,7 @@ func takeTurns(g *guest.Guest, c sliceCase) error {
 			return err
 		}
 	}
-	g.Sleep(turnsTime)
+	g.Sleep(c.time())
 	data, err := s.boardBytes()
 	if err != nil {
 		return err
