@@ -150,6 +150,8 @@ var mayImport = []struct {
 	{"cmd/rota-lab", []string{"rota/lab/"}},
 	{"cmd/rota", []string{"rota/internal/", "rota/bench/"}},
 	{"internal/daemon", []string{"rota/internal/config", "rota/internal/class", "rota/internal/sched", "rota/internal/api"}},
+	{"internal/config", []string{"rota/internal/nearest"}},
+	{"internal/where", []string{"rota/internal/nearest"}},
 	{"internal/", nil},
 	{"bench/", []string{"rota/bench/"}},
 	{"packaging", []string{"rota/internal/config", "rota/internal/class"}},
@@ -159,7 +161,7 @@ var mayImport = []struct {
 }
 
 // loaders are the packages that load a BPF object.
-var loaders = []string{"internal/sched", "bench/runnable"}
+var loaders = []string{"internal/sched", "internal/where", "bench/runnable"}
 
 // imports: the direction is cmd -> daemon -> {config, class, sched}, cmd -> api
 // and cmd -> bench; the lab knows rota only as a program to run; who has a BPF
