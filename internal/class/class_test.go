@@ -138,3 +138,17 @@ func BenchmarkClassify(b *testing.B) {
 		}
 	}
 }
+
+// What Literal makes matches its text, and not what a pattern would match.
+func TestLiteral(t *testing.T) {
+	for text, want := range map[string]string{
+		"system.slice/a@1.service": "system.slice/a@1.service", "kworker/u8:2": "kworker/u8:2",
+		"a*b?[c]\\": "a[*]b[?][[]c]\\", "a\xffb": "a?b",
+	} {
+		got := Literal(text)
+		g, err := compileGlob(got)
+		if got != want || err != nil || !g.match(text) || g.match(text+"x") || g.match("aXbYc\\") {
+			t.Errorf("%q: %q, error %v, want %q", text, got, err, want)
+		}
+	}
+}

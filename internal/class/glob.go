@@ -151,3 +151,22 @@ func (e *element) contains(c rune) bool {
 	}
 	return false
 }
+
+// Literal is the pattern that matches one text only. Bytes that are not UTF-8 can't
+// stand in a file: any character matches in their place.
+func Literal(text string) string {
+	var b strings.Builder
+	for text != "" {
+		c, size := utf8.DecodeRuneInString(text)
+		switch {
+		case c == utf8.RuneError && size == 1:
+			b.WriteByte('?')
+		case c == '*', c == '?', c == '[':
+			b.WriteString("[" + string(c) + "]")
+		default:
+			b.WriteRune(c)
+		}
+		text = text[size:]
+	}
+	return b.String()
+}
