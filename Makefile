@@ -16,8 +16,8 @@ BPFFLAGS := -target bpf -O2 -g -mcpu=v3 -D__TARGET_ARCH_x86 -Wall -Werror \
 LOADFLAGS := -O2 -Wall -Wextra -Werror -static -pthread
 GOBUILD := CGO_ENABLED=0 go build -trimpath -ldflags '-s -w -X main.version=$(VERSION)'
 
-# The scheduler, and what counts waits for a bench.
-OBJECTS := internal/sched/rota.bpf.o bench/runnable/runnable.bpf.o
+# The scheduler, what counts waits for a bench, and what finds who executes a function.
+OBJECTS := internal/sched/rota.bpf.o bench/runnable/runnable.bpf.o internal/where/where.bpf.o
 LOADS := $(patsubst lab/load/%.c,bin/load/%,$(wildcard lab/load/*.c))
 C_FILES = $(wildcard $(shell git ls-files -co --exclude-standard '*.c' '*.h'))
 GO_FILES = $(wildcard $(shell git ls-files -co --exclude-standard '*.go'))

@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * where: who executes a function of the kernel. An object of its own, for
+ * "rota where"; the scheduler has nothing of it.
+ *
+ * Problem: what runs a function may be a task, or an interrupt that happens to
+ * run above some task which has nothing to do with it. A hot function must not
+ * become slower by being watched.
+ *
+ * How: one program at the entry of the function, by fentry or by kprobe, counts
+ * in a table by task, or by interrupt, and CPU. The kernel's preempt count says
+ * which of both it is; which interrupt, four programs on the beginning and the end
+ * of interrupts note. The CPU is a part of the key: nobody else writes to an
+ * entry, and memory is taken for tasks on the CPUs where they run only. It is
+ * taken beforehand, since the function may hold any lock. Nothing is sent.
+ *
+ * Limits: at most MAX_SEEN pairs of a task or interrupt and a CPU; calls beyond
+ * are counted as lost. Calls from within this program itself are not seen; the
+ * kernel counts them. Interrupts without an action of a driver (the local timer,
+ * calls of other CPUs) are counted without a name. On PREEMPT_RT a soft interrupt
+ * that another one preempts may get the other's name.
+ */
+#include "kernel.h"
+
+#define MAX_SEEN 16384
+
+/* A soft interrupt that is served, not one that is only held off. */
+#define SOFTIRQ_SERVED 0x100
+#define HARDIRQ_BITS 0xf0000
+#define NMI_BITS 0xf00000
+
+/* Set before loading: where this kernel keeps the preempt count. */
+enum place {
+	PLACE_NONE,	/* not known: what the tracepoints say is all there is */
+	PLACE_VARIABLE, /* x86 but 6.2 to 6.14 */
+	PLACE_HOT,	/* x86 in between: in a struct */
+	PLACE_TASK,	/* arm64: with the task */
+};
+const volatile u32 count_place;
+
+/* How a function was executed; Context in internal/where is its mirror. */
+enum context {
+	CONTEXT_TASK,
+	CONTEXT_SOFTIRQ,
+	CONTEXT_HARDIRQ,
+	CONTEXT_NMI,
+};
+
+struct pcpu_hot {
+	int preempt_count;
+} CORE;
+
+struct thread_info___where {
+	u64 preempt_count;
+} CORE;
+
+struct task_struct___where {
+	struct thread_info___where thread_info;
+	int softirq_disable_cnt; /* PREEMPT_RT only */
+	struct css_set___where *cgroups;
+} CORE;
+
+struct css_set___where {
+	struct cgroup___where *dfl_cgrp;
+} CORE;
+
+struct cgroup___where {
+	struct kernfs_node___where *kn;
+} CORE;
+
+struct kernfs_node___where {
+	u64 id;
+} CORE;
+
+/* Who; seenKey in internal/where is its mirror. */
+struct seen_key {
+	u64 started_ns; /* with tid: which task; 0 in an interrupt */
+	u32 tid;
+	u32 cpu;
+	u32 context;
+	u32 source; /* of an interrupt: its number plus 1; 0: not known */
+};
+
+/* What of it; seenValue in internal/where is its mirror. */
+struct seen {
+	u64 count;
+	u64 cgroup;
+	u64 comm[2];
+	u32 tgid;
+	u32 flags;
+	u32 uid;
+	u32 unused;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__type(key, struct seen_key);
+	__type(value, struct seen);
+	__uint(max_entries, MAX_SEEN);
+} seen SEC(".maps");
+
+/* What a CPU serves: numbers plus 1, 0 for none; and the calls without room. */
+struct serving {
+	u32 hardirq;
+	u32 softirq;
+	u64 lost;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__type(key, u32);
+	__type(value, struct serving);
+	__uint(max_entries, 1);
+} serving SEC(".maps");
+
+static __always_inline struct serving *served(void)
+{
+	u32 zero = 0;
+
+	return bpf_map_lookup_elem(&serving, &zero);
+}
+
+/*
+ * The variables of the kernel are filled in when this is loaded. Only the branch
+ * of count_place is looked at then, so those of other kernels do no harm.
+ */
+static __always_inline u32 preempt_count(struct task_struct___where *task)
+{
+	struct pcpu_hot *hot;
+	void *variable;
+	u32 count = 0;
+
+	if (count_place == PLACE_VARIABLE) {
+		asm volatile("%0 = __preempt_count ll" : "=r"(variable));
+		count = *(u32 *)bpf_this_cpu_ptr(variable);
+	} else if (count_place == PLACE_HOT) {
+		asm volatile("%0 = pcpu_hot ll" : "=r"(variable));
+		hot = bpf_this_cpu_ptr(variable);
+		count = hot->preempt_count;
+	} else if (count_place == PLACE_TASK) {
+		count = task->thread_info.preempt_count;
+	}
+	if (bpf_core_field_exists(task->softirq_disable_cnt))
+		count |= task->softirq_disable_cnt & SOFTIRQ_SERVED;
+	return count;
+}
+
+/* Blindly, what the tracepoints say is believed. */
+static __always_inline void note_interrupt(struct seen_key *key, u32 count)
+{
+	bool blind = count_place == PLACE_NONE;
+	struct serving *now = served();
+
+	if (!now)
+		return;
+	if (count & NMI_BITS) {
+		key->context = CONTEXT_NMI;
+	} else if (count & HARDIRQ_BITS || (blind && now->hardirq)) {
+		key->context = CONTEXT_HARDIRQ;
+		key->source = now->hardirq;
+	} else if (count & SOFTIRQ_SERVED || (blind && now->softirq)) {
+		key->context = CONTEXT_SOFTIRQ;
+		key->source = now->softirq;
+	}
+}
+
+/* A new entry; the other one, that somebody above us made meanwhile, is as good. */
+static __always_inline struct seen *add_entry(struct seen_key *key)
+{
+	struct seen empty = {}, *entry;
+	struct serving *now;
+
+	bpf_map_update_elem(&seen, key, &empty, BPF_NOEXIST);
+	entry = bpf_map_lookup_elem(&seen, key);
+	if (entry)
+		return entry;
+	now = served();
+	if (now)
+		now->lost++;
+	return NULL;
+}
+
+/* Names change by exec and by hand, cgroups by hand: the last ones count. */
+static __always_inline void describe(struct seen *entry, struct task_struct *task)
+{
+	struct task_struct___where *more = (void *)task;
+	u64 *comm = (void *)__builtin_preserve_access_index(&task->comm);
+
+	entry->comm[0] = comm[0];
+	entry->comm[1] = comm[1];
+	entry->cgroup = more->cgroups->dfl_cgrp->kn->id;
+	entry->tgid = task->tgid;
+	entry->flags = task->flags;
+	entry->uid = task->cred->euid.val;
+}
+
+static __always_inline int note_call(void)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct seen_key key = {};
+	struct seen *entry;
+	u32 count;
+
+	count = preempt_count((void *)task);
+	if (count_place == PLACE_NONE || count & (NMI_BITS | HARDIRQ_BITS | SOFTIRQ_SERVED))
+		note_interrupt(&key, count);
+	if (key.context == CONTEXT_TASK) {
+		key.started_ns = task->start_boottime;
+		key.tid = task->pid;
+	}
+	key.cpu = bpf_get_smp_processor_id();
+	entry = bpf_map_lookup_elem(&seen, &key);
+	if (!entry)
+		entry = add_entry(&key);
+	if (!entry)
+		return 0;
+	/* Not atomic: this CPU only, and the kernel keeps this from nesting. */
+	entry->count++;
+	if (key.context == CONTEXT_TASK)
+		describe(entry, task);
+	return 0;
+}
+
+/* The function's name is filled in when this is loaded. */
+SEC("fentry")
+int where_fentry(void *ctx)
+{
+	return note_call();
+}
+
+SEC("kprobe")
+int where_kprobe(void *ctx)
+{
+	return note_call();
+}
+
+SEC("tp_btf/irq_handler_entry")
+int BPF_PROG(where_hardirq, int irq)
+{
+	struct serving *now = served();
+
+	if (now)
+		now->hardirq = irq + 1;
+	return 0;
+}
+
+SEC("tp_btf/irq_handler_exit")
+int BPF_PROG(where_hardirq_end)
+{
+	struct serving *now = served();
+
+	if (now)
+		now->hardirq = 0;
+	return 0;
+}
+
+SEC("tp_btf/softirq_entry")
+int BPF_PROG(where_softirq, u32 vector)
+{
+	struct serving *now = served();
+
+	if (now)
+		now->softirq = vector + 1;
+	return 0;
+}
+
+SEC("tp_btf/softirq_exit")
+int BPF_PROG(where_softirq_end)
+{
+	struct serving *now = served();
+
+	if (now)
+		now->softirq = 0;
+	return 0;
+}
+
+char _license[] SEC("license") = "GPL";
