@@ -70,6 +70,9 @@ func Find(root fs.FS, name, module string) (Function, error) {
 	if err := Check(name, module); err != nil {
 		return Function{}, err
 	}
+	if of := padding(name); of != "" {
+		return Function{}, fmt.Errorf("function %q: is the space before a function: name that: %s", name, of)
+	}
 	l, err := list(root, name)
 	if err != nil {
 		return Function{}, err
@@ -89,9 +92,6 @@ func Find(root fs.FS, name, module string) (Function, error) {
 	}
 	if places := placesOf(exact); len(places) > 1 {
 		return Function{}, fmt.Errorf("function %q: is in %s: say which with --module, as --module %s", name, placeWords(places), flagWord(places[len(places)-1]))
-	}
-	if of := padding(name); of != "" {
-		return Function{}, fmt.Errorf("function %q: is the space before a function: name that: %s", name, of)
 	}
 	f := Function{Name: name, Module: exact[0].module, shared: len(l.exact) > 1}
 	for _, s := range exact {

@@ -35,17 +35,19 @@ func (s symbol) function() bool { return strings.IndexByte("tTwW", s.kind) >= 0 
 // parseSymbol reads "address kind name [module]". What BPF and ftrace have made is
 // not part of the kernel.
 func parseSymbol(line string) (s symbol, ok bool) {
-	fields := strings.Fields(line)
-	if len(fields) < 3 || len(fields) > 4 || len(fields[1]) != 1 {
+	number, rest, _ := strings.Cut(line, " ")
+	kind, rest, _ := strings.Cut(rest, " ")
+	name, module, modular := strings.Cut(strings.TrimRight(rest, " "), "\t")
+	if len(kind) != 1 || name == "" || strings.Contains(name, " ") {
 		return s, false
 	}
-	address, err := strconv.ParseUint(fields[0], 16, 64)
+	address, err := strconv.ParseUint(number, 16, 64)
 	if err != nil {
 		return s, false
 	}
-	s = symbol{address: address, kind: fields[1][0], name: fields[2]}
-	if len(fields) == 4 {
-		s.module = strings.TrimSuffix(strings.TrimPrefix(fields[3], "["), "]")
+	s = symbol{address: address, kind: kind[0], name: name}
+	if modular {
+		s.module = strings.TrimSuffix(strings.TrimPrefix(module, "["), "]")
 		if s.module == "bpf" || strings.HasPrefix(s.module, "__builtin__") {
 			return s, false
 		}
