@@ -100,7 +100,7 @@ The daemon is started with "rota run"; the other commands ask it.`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}, checkCommand(), runCommand(), statusCommand(), explainCommand(), reloadCommand(), configCommand(), classCommand(),
-		benchCommand(), versionCommand())
+		whereCommand(), benchCommand(), versionCommand())
 	root.PersistentFlags().Bool("json", false, "write JSON")
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return fmt.Errorf("%s: %w; see: %s --help", c.CommandPath(), err, c.CommandPath())

@@ -1,0 +1,148 @@
+//go:build vm
+
+package rota
+
+import (
+	"encoding/json"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// whereLoads makes calls whose makers are known: a shell that truncates a file over
+// and over, in a cgroup and on one CPU; twenty programs that make a folder each; and a
+// ping over a pair of veth, whose answers are sent in a soft interrupt.
+const whereLoads = `
+report() { name=$1; shift; echo "report $name $("$@" --json | tr '\n' ' ')"; }
+refused() { name=$1; shift; echo "$name: $("$@" 2>&1)"; }
+mkdir -p /sys/fs/cgroup/makers
+taskset 2 sh -c 'echo $$ > /sys/fs/cgroup/makers/cgroup.procs; while :; do : > /tmp/x; sleep 0.02; done' & maker=$!; echo "maker $maker"
+report maker rota where do_truncate --for 1s
+report made rota where vfs_mkdir --for 4s & where=$!
+sleep 2.5; for i in $(seq 20); do mkdir /tmp/d$i; done; wait $where
+(rota where hrtimer_interrupt --for 100s; echo "interrupted: $?") & sleep 3; kill -INT $(pidof rota); wait $!
+refused unknown rota where vfs_mkdri
+refused module rota where gtp_dev_xmit --module gtp
+refused notrace rota where ktime_get_mono_fast_ns
+for clone in $(grep -o ' t [a-z][a-z_0-9]*\.isra\.0$' /proc/kallsyms | head -30 | cut -c 4-); do
+	grep -q " ${clone%.isra.0}\$" /proc/kallsyms || break
+done
+echo "clone $clone"; refused clone rota where ${clone%.isra.0}; report cloned rota where $clone --for 100ms
+/bin/ip netns add far
+/bin/ip link add near0 type veth peer name far0 netns far
+/bin/ip addr add 10.9.0.1/24 dev near0; /bin/ip link set near0 up
+/bin/ip -n far addr add 10.9.0.2/24 dev far0; /bin/ip -n far link set far0 up
+ping -i 0.05 10.9.0.2 > /dev/null & pinger=$!; echo "pinger $pinger"
+sleep 1.2; report packets rota where veth_xmit --module veth --for 1s
+kill $pinger
+printf 'classes:\n  - name: voice # ours\n' > /rota.yaml
+`
+
+// whereRota has a daemon that takes up the rule.
+const whereRota = `
+rota run --config /rota.yaml & daemon=$!
+for try in $(seq 100); do sleep 0.1; grep -q enabled /sys/kernel/sched_ext/state && break; done
+sleep 0.3
+`
+
+const whereAdd = `
+rota where do_truncate --for 1s --add-to voice --config /rota.yaml; echo "added: $?"
+rota config check /rota.yaml; cat /rota.yaml; kill $maker
+`
+
+// executed is what where answers.
+type executed struct {
+	Method    string
+	Count     uint64
+	Lost      uint64
+	Blind     bool
+	Executors []struct {
+		Context, Interrupt, Comm, Cgroup, Exe string
+		Number                                *int
+		TID, TGID                             int
+		Count                                 uint64
+		CPUs                                  []struct{ CPU int }
+	}
+}
+
+// TestWhere asks on the oldest kernel that it is for, and on one with rota, who
+// executes functions whose callers are known.
+func TestWhere(t *testing.T) {
+	t.Parallel()
+	for kernel, more := range map[string]string{"6.1": whereAdd, "6.18": whereRota + whereAdd + "kill $daemon; wait $daemon"} {
+		t.Run(kernel, func(t *testing.T) {
+			t.Parallel()
+			out := strings.ReplaceAll(lab(t, "exec", "--kernel", kernel, "--module", "veth", "--tool", "ip", "--file", "bin/rota=/bin/rota", "--", whereLoads+more), "\r", "")
+			for _, words := range []string{
+				`unknown: rota where: function "vfs_mkdri": is unknown: did you mean vfs_mkdir or `,
+				`module: rota where: module "gtp": is not loaded: load it with: modprobe gtp`,
+				`notrace: rota where: function "ktime_get_mono_fast_ns": can't be hooked (notrace: not in /sys/kernel/tracing/available_filter_functions): `,
+				"clone: rota where: function \"" + strings.TrimSuffix(said(out, "clone"), ".isra.0") + "\": the compiler has made " + said(out, "clone") + " of it: name that",
+				"hrtimer_interrupt (kernel) by fentry in ", "hardirq of no driver (timer, other CPUs)", "interrupted: 0", "ended early: interrupted",
+				"added: 0", "/rota.yaml: good: 2 classes, 1 rule",
+				"  - name: voice # ours\nrules:\n  - match: {cgroup: \"/makers\"}\n    class: voice\n",
+			} {
+				if !strings.Contains(out, words) {
+					t.Errorf("no %q", words)
+				}
+			}
+			state := "written to /rota.yaml: no daemon answers: in force at the next: rota run"
+			if kernel == "6.18" {
+				state = "written to /rota.yaml: in force"
+			}
+			if !strings.Contains(out, state) {
+				t.Errorf("no %q", state)
+			}
+			checkExecuted(t, out)
+		})
+	}
+}
+
+// said is the word behind a name at the beginning of a line.
+func said(out, name string) string {
+	for line := range strings.Lines(out) {
+		if rest, ok := strings.CutPrefix(line, name+" "); ok {
+			return strings.TrimSpace(rest)
+		}
+	}
+	return "?"
+}
+
+// checkExecuted holds what was seen against what was done.
+func checkExecuted(t *testing.T, out string) {
+	t.Helper()
+	found := map[string]executed{}
+	for _, m := range named.FindAllStringSubmatch(out, -1) {
+		var e executed
+		if err := json.Unmarshal([]byte(m[2]), &e); err != nil {
+			t.Fatalf("%v in %s", err, m[0])
+		}
+		found[m[1]] = e
+		if e.Lost != 0 || e.Blind || e.Method == "" {
+			t.Errorf("%s: %+v", m[1], e)
+		}
+	}
+	if len(found) != 4 {
+		t.Fatalf("%d reports, want 4", len(found))
+	}
+	maker := found["maker"].Executors
+	if found["maker"].Count < 20 || len(maker) != 1 || strconv.Itoa(maker[0].TID) != said(out, "maker") || maker[0].Comm != "sh" || maker[0].Cgroup != "/makers" ||
+		maker[0].Exe == "" || maker[0].Context != "task" || len(maker[0].CPUs) != 1 || maker[0].CPUs[0].CPU != 1 {
+		t.Errorf("who truncates a file: %+v", found["maker"])
+	}
+	if made := found["made"]; made.Count != 20 || len(made.Executors) != 20 || made.Executors[0].Comm != "mkdir" {
+		t.Errorf("who makes twenty folders: %+v", made)
+	}
+	pinger, answers := uint64(0), uint64(0)
+	for _, e := range found["packets"].Executors {
+		switch {
+		case e.Context == "task" && e.Comm == "ping" && strconv.Itoa(e.TGID) == said(out, "pinger"):
+			pinger += e.Count
+		case e.Context == "softirq" && e.Interrupt == "NET_RX" && e.TID == 0:
+			answers += e.Count
+		}
+	}
+	if all := found["packets"].Count; pinger < 10 || answers < 10 || all > pinger+answers+20 {
+		t.Errorf("%d packets, %d by the pinger, %d in its soft interrupts: %+v", all, pinger, answers, found["packets"])
+	}
+}
