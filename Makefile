@@ -91,7 +91,7 @@ unit: $(OBJECTS) ## run the unit tests
 
 vm: build ## run the tests in virtual machines
 	@mkdir -p out/test
-	@set -o pipefail; [ -z "$(VM_FILES)" ] || go test -json -tags vm -timeout 50m -p 1 -parallel 2 -count 1 \
+	@set -o pipefail; [ -z "$(VM_FILES)" ] || go test -json -tags vm -timeout 80m -p 1 -parallel 2 -count 1 \
 		-run "^($$(sed -n 's/^func \(Test[A-Za-z0-9_]*\)(.*/\1/p' $(VM_FILES) | paste -sd '|'))$$" \
 		$$(for f in $(VM_FILES); do echo ./$$(dirname $$f); done | sort -u) \
 		| go run ./.ci/tally -o out/test/vm.json

@@ -38,10 +38,10 @@ func (g *Guest) Rota(args ...string) (Output, error) {
 	return g.Run(Cmd{Path: rotaPath, Args: args})
 }
 
-// StartScheduler starts the row's scheduler and waits until it has attached.
-// The guest does so before it calls the scenario; a scenario calls it again
+// StartScheduler starts the row's scheduler, with this nice value, and waits until it has
+// attached. The guest does so before it calls the scenario; a scenario calls it again
 // after it has ended the scheduler.
-func (g *Guest) StartScheduler() error {
+func (g *Guest) StartScheduler(nice int) error {
 	words := schedulerCommand(g.Row)
 	if words == nil {
 		return nil
@@ -49,7 +49,7 @@ func (g *Guest) StartScheduler() error {
 	if schedExtState() == "" {
 		return fmt.Errorf("scheduler %q: kernel %s has no sched_ext; use a kernel of 6.17 or later", g.Row.Scheduler, g.Release)
 	}
-	p, err := g.Start(Cmd{Path: words[0], Args: words[1:]})
+	p, err := g.Start(Cmd{Path: words[0], Args: words[1:], Nice: nice})
 	if err != nil {
 		return err
 	}

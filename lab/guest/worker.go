@@ -53,7 +53,7 @@ func (g *Guest) cell(find Functions) error {
 		return err
 	}
 	g.jitter("scheduler")
-	if err := g.StartScheduler(); err != nil {
+	if err := g.StartScheduler(0); err != nil {
 		g.Event("attached", "false")
 		return err
 	}
