@@ -3,6 +3,7 @@ package scenario
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
@@ -123,18 +124,25 @@ func (r *faultRun) populate() error {
 	return nil
 }
 
-// alive checks that every hog does some work within the next second.
+// aliveLimit is how long a task may take to do some work after a fault: the starvation
+// bound, and as much again, because a hog of nice 19 may just have had its turn before.
+const aliveLimit = 2 * time.Second
+
+// alive waits until every hog has done some work after the fault.
 func (r *faultRun) alive() error {
-	loops, err := r.work(time.Second)
-	if err != nil {
-		return err
-	}
-	for _, slot := range r.hogs {
-		if loops[slot] == 0 {
-			return fmt.Errorf("hog %d: did no work for a second after the fault", slot)
+	const step = 100 * time.Millisecond
+	waiting := slices.Clone(r.hogs)
+	for waited := time.Duration(0); waited < aliveLimit; waited += step {
+		loops, err := r.work(step)
+		if err != nil {
+			return err
+		}
+		waiting = slices.DeleteFunc(waiting, func(slot int) bool { return loops[slot] > 0 })
+		if len(waiting) == 0 {
+			return nil
 		}
 	}
-	return nil
+	return fmt.Errorf("hog %d: did no work for %v after the fault", waiting[0], aliveLimit)
 }
 
 // inCharge checks that the row's scheduler has the machine; a daemon that the
