@@ -415,6 +415,16 @@ static __always_inline void inherit_charge(struct task_ctx *taskc, u32 cpu, u64 
 	task_outdate(taskc);
 }
 
+/*
+ * May it leave its queue for this CPU? A task that was preempted where it must not migrate
+ * has all its CPUs in its mask until it is switched out, and moving it would end rota.
+ */
+static bool inherit_may_move(struct task_struct *p, u32 cpu)
+{
+	return bpf_cpumask_test_cpu(cpu, p->cpus_ptr) &&
+	       (!p->migration_disabled || p->thread_info.cpu == cpu);
+}
+
 /* Moves a boosted task from the queue where it waits to this CPU. */
 static bool inherit_move(struct task_struct *p, u64 dsq, u32 cpu)
 {
@@ -423,7 +433,7 @@ static bool inherit_move(struct task_struct *p, u64 dsq, u32 cpu)
 	kernel_for_waiting(it, first, dsq)
 	{
 		/* The kernel refuses a task that has left, or was changed, since it was opened. */
-		return bpf_cpumask_test_cpu(cpu, p->cpus_ptr) && kernel_move(&it, p, DSQ_LOCAL, 0);
+		return inherit_may_move(p, cpu) && kernel_move(&it, p, DSQ_LOCAL, 0);
 	}
 	return false;
 }

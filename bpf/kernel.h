@@ -96,6 +96,7 @@ struct task_struct {
 	unsigned int policy;
 	int nr_cpus_allowed;
 	const struct cpumask *cpus_ptr;
+	unsigned short migration_disabled;
 	int pid;
 	int tgid;
 	u64 start_boottime;

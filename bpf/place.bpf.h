@@ -17,8 +17,7 @@
  */
 
 #define PLACE_BALANCE_NS 8000000
-#define PLACE_ORPHAN_NS 150000000 /* longer than any slice */
-#define PLACE_SILENT_NS 10000000  /* a count that is wrong for longer is not a race */
+#define PLACE_SILENT_NS 10000000 /* a count that is wrong for longer is not a race */
 #define PLACE_NEAR_CPUS 4
 #define PLACE_WAITING_NS 128000000 /* the longest slice, and some ticks */
 
@@ -195,17 +194,6 @@ __noinline bool place_steal(u32 cpu, u32 tier, u64 now_ns)
 	return false;
 }
 
-/*
- * Do tasks wait on a CPU that schedules no more? A CPU that goes offline stops
- * to dispatch before the kernel tells us, and before it waits for a grace
- * period of RCU that may need those very tasks (fixed in 7.2).
- */
-static __always_inline bool place_orphaned(const struct cpu_ctx *cpuc, u64 now_ns)
-{
-	return cpu_waiting(&cpuc->queues[0]) &&
-	       kernel_since(now_ns, READ_ONCE(cpuc->curr_at_ns)) > PLACE_ORPHAN_NS;
-}
-
 /* What the task weighs that a pull would take, 0: there is none. */
 static u32 place_first_weight(u64 dsq, u32 cpu)
 {
@@ -245,9 +233,6 @@ __noinline bool place_balance(u32 cpu, u64 now_ns)
 		u32 other = cpu_in_llc(cpuc->llc, cpu + n);
 		u64 load = place_load(cpu_find(other));
 
-		if (place_orphaned(cpu_find(other), now_ns) &&
-		    place_pull(cpu, ROTA_FAIR, other, now_ns))
-			return true;
 		if (load <= most || !cpu_waiting(&cpu_find(other)->queues[0]))
 			continue;
 		most = load;

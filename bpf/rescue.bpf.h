@@ -8,7 +8,9 @@
  * How: four times per starvation bound each CPU looks through its queues
  * for tasks that have waited half the bound, and runs the first it finds
  * next, whatever else waits. While there are more, every other dispatch
- * serves one of them.
+ * serves one of them. Then it looks at the CPUs that schedule no more: one that
+ * goes offline stops to dispatch before the kernel tells us, and before it waits
+ * for a grace period of RCU that may need those very tasks (fixed in 7.2).
  *
  * A rescued turn is not part of anybody's share, so it is short and ended by the
  * timer. Turns of a tick for 40 light tasks, each twice a second, were a quarter
@@ -19,7 +21,8 @@
  * somebody else after each, take longer than half the bound, it cannot hold.
  */
 
-#define RESCUE_TURN_NS 200000 /* two a second for each of 64 that starve: 2.6 % of the CPU */
+#define RESCUE_TURN_NS 200000	    /* two a second for each of 64 that starve: 2.6 % of the CPU */
+#define RESCUE_SILENCE_NS 150000000 /* longer than any slice */
 
 /*
  * Moves the first task that has waited too long to this CPU's local queue. Not
@@ -78,6 +81,43 @@ static bool rescue_waiting(struct cpu_ctx *cpuc, u32 tier, u32 cpu, u64 now_ns)
 	return true;
 }
 
+/* Has the CPU switched nothing for so long that nobody there will look at its queues? */
+static __always_inline bool rescue_silent(const struct cpu_ctx *cpuc, u64 now_ns)
+{
+	return kernel_since(now_ns, READ_ONCE(cpuc->curr_at_ns)) > RESCUE_SILENCE_NS;
+}
+
+/* Takes over a task of a tier that waits on such a CPU. */
+static bool rescue_abandoned(u32 cpu, u32 tier, u32 from, u64 now_ns)
+{
+	return cpu_waiting(cpu_queue(cpu_find(from), tier)) && place_pull(cpu, tier, from, now_ns);
+}
+
+/*
+ * Takes over a task from a CPU that schedules no more. One that a higher scheduling class
+ * keeps, or that is idle, looks the same: then nobody waits there, or should not. Not
+ * static, as rescue_from.
+ */
+__noinline bool rescue_orphan(u32 cpu, u64 now_ns)
+{
+	u32 n, nr = topology.nr_cpus, llc = cpu_find(cpu)->llc;
+
+	kernel_for(n, 1, nr)
+	{
+		u32 from = (cpu + n) % (nr ?: 1);
+		struct cpu_ctx *fromc = cpu_find(from);
+
+		if (!rescue_silent(fromc, now_ns))
+			continue;
+		if (rescue_abandoned(cpu, ROTA_FAIR, from, now_ns) ||
+		    rescue_abandoned(cpu, ROTA_BACKGROUND, from, now_ns) ||
+		    (READ_ONCE(fromc->queued_capped) && kernel_move_to_local(QUEUE_CAPPED(from))) ||
+		    (fromc->llc != llc && kernel_move_to_local(QUEUE_PRIORITY(fromc->llc))))
+			return true;
+	}
+	return false;
+}
+
 /* Runs a starved task next, if there is one and it is time to look. */
 static bool rescue(struct cpu_ctx *cpuc, u32 cpu, u64 now_ns)
 {
@@ -90,7 +130,7 @@ static bool rescue(struct cpu_ctx *cpuc, u32 cpu, u64 now_ns)
 	if (rescue_waiting(cpuc, ROTA_FAIR, cpu, now_ns) ||
 	    rescue_waiting(cpuc, ROTA_BACKGROUND, cpu, now_ns) ||
 	    (cpuc->queued_capped && rescue_from(QUEUE_CAPPED(cpu), cpu, now_ns)) ||
-	    rescue_from(QUEUE_PRIORITY(cpuc->llc), cpu, now_ns)) {
+	    rescue_from(QUEUE_PRIORITY(cpuc->llc), cpu, now_ns) || rescue_orphan(cpu, now_ns)) {
 		cpuc->rescue_pause = 1;
 		return true;
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"rota/lab/guest"
@@ -15,6 +16,9 @@ const faultsConfig = `classes:
     tier: priority
   - name: later
     tier: background
+  - name: scarce
+    tier: priority
+    cap: 1%
   - name: guests
 rules:
   - match: {user: "4321"}
@@ -23,6 +27,8 @@ rules:
     class: urgent
   - match: {comm: "later-*"}
     class: later
+  - match: {comm: "scarce-*"}
+    class: scarce
 `
 
 // faults does what a machine and its operator do to a scheduler, and checks
@@ -35,7 +41,7 @@ func faults() Scenario {
 		Question: "Does every task keep running, and who schedules, when the machine changes or the daemon fails? (1 = as promised)",
 		Rows:     rowsWithoutFifo(faultsConfig),
 		Metrics:  faultMetrics(),
-		Loads:    []string{"hog", "storm", "affinity", "pinned"},
+		Loads:    []string{"hog", "storm", "affinity", "pinned", "walk"},
 		Limit:    240 * time.Second,
 		Run:      runFaults,
 	}
@@ -55,6 +61,9 @@ type fault struct {
 type faultRun struct {
 	*stage
 	hogs []int
+	// told is how many of a daemon's lines about its scheduler's end are already
+	// the fault of an earlier change.
+	told map[*guest.Proc]int
 }
 
 func allFaults() []fault {
@@ -82,7 +91,7 @@ func faultMetrics() []Metric {
 
 func runFaults(g *guest.Guest) error {
 	g.ExpectDetach()
-	r := &faultRun{stage: newStage(g, "faults")}
+	r := &faultRun{stage: newStage(g, "faults"), told: map[*guest.Proc]int{}}
 	defer r.stop()
 	if err := r.populate(); err != nil {
 		return err
@@ -145,13 +154,22 @@ func (r *faultRun) alive() error {
 	return fmt.Errorf("hog %d: did no work for %v after the fault", waiting[0], aliveLimit)
 }
 
-// inCharge checks that the row's scheduler has the machine; a daemon that the
-// kernel asked to start again has a moment to do so.
+// inCharge checks that the row's scheduler has the machine and never let go of it: one
+// that ended and came back has failed too.
 func (r *faultRun) inCharge() error {
-	if r.g.Scheduler() == nil || r.becomesAttached(true, 2*time.Second) {
+	daemon := r.g.Scheduler()
+	if daemon == nil {
 		return nil
 	}
-	return errors.New("the scheduler is no longer attached")
+	ends := linesWith(daemon, "scheduler: ended")
+	if told := r.told[daemon]; len(ends) > told {
+		r.told[daemon] = len(ends)
+		return fmt.Errorf("the scheduler ended: %s", strings.Join(ends[told:], "; "))
+	}
+	if !r.becomesAttached(true, 2*time.Second) {
+		return fmt.Errorf("the scheduler is no longer attached: its daemon said last: %s", lastLine(daemon))
+	}
+	return nil
 }
 
 // becomesAttached waits until a scheduler is attached, or until none is.

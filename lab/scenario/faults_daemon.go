@@ -160,6 +160,14 @@ func lastLine(p *guest.Proc) string {
 	return text[strings.LastIndexByte(text, '\n')+1:]
 }
 
+// linesWith are the lines with these words among what a program printed.
+func linesWith(p *guest.Proc, words string) []string {
+	out := p.Output()
+	return slices.DeleteFunc(strings.Split(out.Stdout+out.Stderr, "\n"), func(line string) bool {
+		return !strings.Contains(line, words)
+	})
+}
+
 // killWith ends the daemon by a signal: the kernel must have every task at once.
 func killWith(signal syscall.Signal) func(*faultRun) error {
 	return func(r *faultRun) error {

@@ -16,6 +16,7 @@ import (
 func machineFaults() []fault {
 	return []fault{
 		{name: "hotplug", label: "CPUs taken offline and back", run: hotplug},
+		{name: "readers", label: "CPUs taken offline while who waits is in an RCU read section", run: readers},
 		{name: "cpuset", label: "cpuset shrunk and widened", run: cpuset},
 		{name: "limit", label: "cpu.max kept while CPUs and tasks move, then taken away", run: limits},
 		{name: "affinity", label: "sched_setaffinity in mid-flight", run: affinity},
@@ -46,6 +47,38 @@ func setOnline(cpu int, online string) error {
 		return fmt.Errorf("set CPU %d online to %s: %w", cpu, online, err)
 	}
 	return nil
+}
+
+// readerLimit is how long a CPU may take to go offline; it waits for who reads there.
+const readerLimit = 2 * time.Second
+
+// readers takes CPUs away on which tasks wait that were preempted inside read sections of
+// RCU: over their cap, of tier background, and of tier fair. The kernel waits for these
+// sections before the CPU is gone, and the CPU looks at no queue any more.
+func readers(r *faultRun) error {
+	s := newStage(r.g, "readers")
+	defer s.stop()
+	for _, path := range []string{"/bin/scarce-walk", "/bin/later-walk", "/bin/walk"} {
+		if err := os.Symlink("walk", path); err != nil && !errors.Is(err, os.ErrExist) {
+			return err
+		}
+		if _, err := s.startHogs(2*r.g.CPUs, guest.Cmd{Path: path}); err != nil {
+			return err
+		}
+	}
+	r.g.Sleep(500 * time.Millisecond) // for the class and its cap
+	for range 2 {
+		for cpu := r.g.CPUs - 1; cpu > 0; cpu-- {
+			begin := time.Now()
+			if err := r.replug(cpu); err != nil {
+				return err
+			}
+			if took := time.Since(begin); took > readerLimit {
+				return fmt.Errorf("CPU %d offline and back: took %v, must be at most %v", cpu, took.Round(time.Millisecond), readerLimit)
+			}
+		}
+	}
+	return r.survived()
 }
 
 // cpuset narrows the CPUs of a group of running hogs step by step.
