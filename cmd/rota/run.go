@@ -23,6 +23,9 @@ import (
 // defaultConfig is read when it is there and no other file is named.
 const defaultConfig = "/etc/rota/rota.yaml"
 
+// passwdFile has the names of users; those of a directory service are not in it.
+const passwdFile = "/etc/passwd"
+
 func runCommand() *cobra.Command {
 	var config, fault string
 	var record recorder
@@ -89,7 +92,8 @@ func runOptions(source daemon.Source, log *slog.Logger) daemon.Options {
 	return daemon.Options{
 		Source:   source,
 		Proc:     "/proc",
-		Passwd:   "/etc/passwd",
+		Root:     os.DirFS("/"),
+		Passwd:   passwdFile,
 		Notify:   func(state string) { _, _ = systemd.SdNotify(false, state) },
 		Log:      log,
 		Version:  version,

@@ -124,9 +124,7 @@ func runWhere(c *cobra.Command, o whereOptions) error {
 	}
 	if report.Rules != nil {
 		fmt.Fprintln(c.OutOrStdout())
-		if err := report.Rules.write(c.OutOrStdout()); err != nil {
-			return err
-		}
+		report.Rules.write(c.OutOrStdout())
 	}
 	return failed
 }

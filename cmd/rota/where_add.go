@@ -6,13 +6,13 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/user"
-	"strconv"
 	"strings"
 
 	"rota/internal/api"
 	"rota/internal/class"
 	"rota/internal/config"
+	"rota/internal/daemon"
+	"rota/internal/identity"
 	"rota/internal/where"
 )
 
@@ -145,17 +145,14 @@ func (a whereAdder) rule(text []byte, m where.Match) (whereRule, []byte, error) 
 // firstWinner is the number of the first rule that gives one of the tasks another
 // class: a rule behind it would come too late. There is that all have the class.
 func firstWinner(c *config.Config, name string, tasks []where.Task) (before int, there bool, err error) {
-	rules := make([]class.Rule, len(c.Rules))
-	for i, r := range c.Rules {
-		rules[i] = class.Rule{Cgroup: r.Cgroup, Comm: r.Comm, Exe: r.Exe, User: r.User, Class: i}
-	}
-	classifier, err := class.Compile(rules)
+	classifier, err := daemon.Compile(c.Rules, func(i int) int { return i })
 	if err != nil {
 		return 0, false, err
 	}
+	users := identity.Users{Path: passwdFile}
 	before, there = len(c.Rules), true
 	for _, t := range tasks {
-		w := class.Workload{Cgroup: t.Cgroup, Comm: t.Comm, Exe: t.Exe, UID: t.UID, User: userName(t.UID)}
+		w := class.Workload{Cgroup: t.Cgroup, Comm: t.Comm, Exe: t.Exe, UID: t.UID, User: users.Name(t.UID)}
 		_, won := classifier.Classify(w)
 		switch {
 		case won == class.NoRule:
@@ -165,14 +162,6 @@ func firstWinner(c *config.Config, name string, tasks []where.Task) (before int,
 		}
 	}
 	return before, there, nil
-}
-
-func userName(uid uint32) string {
-	u, err := user.LookupId(strconv.FormatUint(uint64(uid), 10))
-	if err != nil {
-		return ""
-	}
-	return u.Username
 }
 
 // reload puts the file in force, if a daemon runs with it.
@@ -201,7 +190,7 @@ func sameFile(a, b string) bool {
 }
 
 // write says what was made, and where it is.
-func (r *whereRules) write(w io.Writer) error {
+func (r *whereRules) write(w io.Writer) {
 	for _, rule := range r.Made {
 		place := "behind all rules"
 		switch {
@@ -221,7 +210,6 @@ func (r *whereRules) write(w io.Writer) error {
 	case r.State != "":
 		fmt.Fprintln(w, r.State)
 	}
-	return nil
 }
 
 // safeLines is safe for a text of several lines.

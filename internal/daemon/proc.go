@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"rota/internal/identity"
 )
 
 // procfs reads what the kernel says about tasks. Names in it were chosen by
@@ -57,18 +59,7 @@ func (p procfs) cgroup(tid uint32) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return parseCgroup(string(data)), nil
-}
-
-// parseCgroup finds the line of the v2 tree, "0::/path". The kernel allows no
-// newline in a cgroup's name.
-func parseCgroup(data string) string {
-	for line := range strings.Lines(data) {
-		if path, found := strings.CutPrefix(line, "0::"); found {
-			return strings.TrimSuffix(strings.TrimSuffix(path, "\n"), " (deleted)")
-		}
-	}
-	return ""
+	return identity.Cgroup(string(data)), nil
 }
 
 // comm is the task's name, which may hold anything, newlines too.

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"rota/internal/identity"
 	"rota/internal/sched"
 )
 
@@ -30,7 +31,7 @@ func (d *Daemon) newSession(s Scheduler, p *plan) *session {
 	out := &session{scheduler: s, attached: time.Now(), planned: p, base: map[int]sched.ClassStats{}}
 	out.tasks = &tasks{
 		proc:    procfs{root: d.Proc},
-		names:   &users{path: d.Passwd},
+		names:   &identity.Users{Path: d.Passwd},
 		hold:    holdThread,
 		set:     s.SetClass,
 		self:    uint32(os.Getpid()),

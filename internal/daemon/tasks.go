@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"rota/internal/class"
+	"rota/internal/identity"
 	"rota/internal/sched"
 )
 
@@ -28,7 +29,7 @@ const (
 // tasks gives each task its class.
 type tasks struct {
 	proc  procfs
-	names *users
+	names *identity.Users
 	hold  func(tid uint32) (hold, error)
 	set   func(t sched.TaskID, class int, asked uint32) error
 	self  uint32 // our PID
@@ -180,7 +181,7 @@ func (t *tasks) workload(tid uint32) (w class.Workload, err error) {
 		}
 	}
 	if needs.User {
-		w.User = t.names.name(w.UID)
+		w.User = t.names.Name(w.UID)
 	}
 	if needs.Exe {
 		w.Exe, err = t.proc.exe(tid)

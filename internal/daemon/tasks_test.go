@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"rota/internal/class"
+	"rota/internal/identity"
 	"rota/internal/sched"
 )
 
@@ -27,7 +28,7 @@ func newTasks(t *testing.T) (*tasks, *fakeScheduler, fakeProc) {
 	proc.write("passwd", "root:x:0:0::/:/bin/sh\nbob:x:8:8::/:\n")
 	tasks := &tasks{
 		proc:    procfs{proc.root},
-		names:   &users{path: proc.root + "/passwd"},
+		names:   &identity.Users{Path: proc.root + "/passwd"},
 		hold:    func(uint32) (hold, error) { return hold{-1}, nil }, // always alive
 		set:     f.SetClass,
 		self:    100,

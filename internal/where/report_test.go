@@ -15,6 +15,8 @@ import (
 	"github.com/cilium/ebpf/asm"
 	"github.com/cilium/ebpf/btf"
 	"github.com/google/go-cmp/cmp"
+
+	"rota/internal/identity"
 )
 
 // The object has what Go asks of it, in the layout that Go reads.
@@ -214,7 +216,7 @@ func FuzzTask(f *testing.F) {
 	f.Add(")", "0::")
 	f.Fuzz(func(t *testing.T, stat, cgroup string) {
 		parseStart(stat)
-		if path := parseCgroup(cgroup); !strings.Contains(cgroup, path) {
+		if path := identity.Cgroup(cgroup); !strings.Contains(cgroup, path) {
 			t.Errorf("%q of %q", path, cgroup)
 		}
 	})

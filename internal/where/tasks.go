@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"rota/internal/identity"
 )
 
 // tick is the unit in which /proc says when a task was started, in ns.
@@ -58,7 +60,7 @@ func (t *tasks) describe(id taskID, task *Task) {
 	if name := strings.TrimSuffix(string(comm), "\n"); name != "" && !task.KernelThread {
 		task.Comm = name
 	}
-	if path := parseCgroup(string(cgroup)); path != "" {
+	if path := identity.Cgroup(string(cgroup)); path != "" {
 		task.Cgroup = path
 	}
 }
@@ -83,16 +85,6 @@ func parseStart(stat string) (ticks uint64, ok bool) {
 	}
 	ticks, err := strconv.ParseUint(fields[field], 10, 64)
 	return ticks, err == nil
-}
-
-// parseCgroup finds the line of the v2 tree, "0::/path".
-func parseCgroup(text string) string {
-	for line := range strings.Lines(text) {
-		if path, found := strings.CutPrefix(line, "0::"); found {
-			return strings.TrimSuffix(strings.TrimSuffix(path, "\n"), " (deleted)")
-		}
-	}
-	return ""
 }
 
 // path is the path of a cgroup in the v2 tree, empty when it is gone.

@@ -1,4 +1,4 @@
-package daemon
+package identity
 
 import (
 	"os"
@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// users knows the names of users from the machine's own file. Users of a
+// Users knows the names of users from the machine's own file. Users of a
 // directory service are not in it: rules can name them by number.
-type users struct {
-	path  string
+type Users struct {
+	Path  string    // the file, /etc/passwd
 	read  time.Time // modification time of what was read
 	names map[uint32]string
 }
@@ -18,11 +18,11 @@ type users struct {
 // maxPasswd bounds what is read of the file, in bytes.
 const maxPasswd = 4 << 20
 
-// name is the user's name, empty when it has none. The file is read again
+// Name is the user's name, empty when it has none. The file is read again
 // when it has changed, so a user made later is known at once.
-func (u *users) name(uid uint32) string {
-	if info, err := os.Stat(u.path); err == nil && !info.ModTime().Equal(u.read) && info.Size() <= maxPasswd {
-		if data, err := os.ReadFile(u.path); err == nil {
+func (u *Users) Name(uid uint32) string {
+	if info, err := os.Stat(u.Path); err == nil && !info.ModTime().Equal(u.read) && info.Size() <= maxPasswd {
+		if data, err := os.ReadFile(u.Path); err == nil {
 			u.names, u.read = parsePasswd(string(data)), info.ModTime()
 		}
 	}
