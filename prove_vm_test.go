@@ -236,6 +236,7 @@ func TestPromises(t *testing.T) {
 		"ping":       "fifo,rota+classes",
 		"throughput": "kernel,rota",
 		"bursts":     "kernel,rota+classes",
+		"owned":      "rota+classes",
 	} {
 		t.Run(scenario, func(t *testing.T) {
 			t.Parallel()

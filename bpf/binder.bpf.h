@@ -114,7 +114,7 @@ static u32 binder_woken(const struct task_ctx *taskc, u32 tgid)
  * A caller wakes the thread that is to take its call. It will sleep, so the thread has
  * its level from now on and may have its CPU. false: it wakes somebody else.
  */
-static bool binder_hand_over(const struct task_struct *p, struct task_ctx *callerc)
+static bool binder_hand_over(struct task_struct *p, struct task_ctx *callerc)
 {
 	if (!callerc->called || callerc->waits ||
 	    callerc->called != (callerc->called_any ? p->tgid : p->pid))
@@ -122,6 +122,7 @@ static bool binder_hand_over(const struct task_struct *p, struct task_ctx *calle
 	callerc->woke = 0;
 	inherit_guess(callerc, inherit_edge(p, ROTA_BINDER));
 	return bpf_cpumask_test_cpu(bpf_get_smp_processor_id(), p->cpus_ptr) &&
+	       cpu_find(bpf_get_smp_processor_id())->owner == inherit_own(p) &&
 	       !scx_bpf_dsq_nr_queued(DSQ_LOCAL);
 }
 

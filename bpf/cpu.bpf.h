@@ -55,8 +55,10 @@ struct cpu_ctx {
 	u32 curr_class;
 	u32 curr_weight;
 	u32 llc;
-	u64 curr_at_ns;	      /* when it started, or was last charged ahead */
-	u64 curr_vt;	      /* its virtual time at curr_at_ns */
+	u32 owner;	/* whose CPU it is: class + 1, 0: everybody's; written by rota_own() */
+	u32 lends;	/* and it runs others' tasks while it would be idle */
+	u64 curr_at_ns; /* when it started, or was last charged ahead */
+	u64 curr_vt;	/* its virtual time at curr_at_ns */
 	u64 curr_deadline_vt; /* end of its request */
 	u64 curr_slice_ns;    /* its request */
 	u64 curr_safe_vt;     /* so far it keeps the CPU against its like */

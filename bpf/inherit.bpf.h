@@ -114,11 +114,20 @@ static __always_inline void inherit_note_call(u32 cpu, u32 tid)
 }
 
 /* May the task have this CPU, because what runs on it is about to sleep? */
-static __always_inline bool inherit_vacant(const struct task_struct *p, u32 cpu)
+static __always_inline bool inherit_vacant(const struct task_struct *p, u32 own, u32 cpu)
 {
 	const struct task_ctx *currc = task_try(bpf_get_current_task_btf());
 
-	return currc && currc->leaves && bpf_cpumask_test_cpu(cpu, p->cpus_ptr);
+	return currc && currc->leaves && cpu_find(cpu)->owner == own &&
+	       bpf_cpumask_test_cpu(cpu, p->cpus_ptr);
+}
+
+/* Whose CPUs it belongs on while it is boosted. */
+static __always_inline u32 inherit_own(struct task_struct *p)
+{
+	const struct task_ctx *taskc = task_try(p);
+
+	return taskc ? task_own_at(taskc->lent) : 0;
 }
 
 /*
@@ -129,18 +138,21 @@ static __always_inline bool inherit_vacant(const struct task_struct *p, u32 cpu)
 __noinline int inherit_call(u32 tid, u32 cpu)
 {
 	struct task_struct *p = bpf_task_from_pid(tid);
-	u32 llc = cpu_find(cpu)->llc, size = llc_scan(llc), n;
 	s32 at = bpf_get_smp_processor_id();
+	u32 own, llc, size, n;
 	u64 kick = 0;
 
 	if (!p)
 		return 0;
-	if (!inherit_vacant(p, at)) {
-		at = scx_bpf_pick_idle_cpu(p->cpus_ptr, 0);
+	own = inherit_own(p);
+	if (own && cpu_find(cpu)->owner != own)
+		cpu = task_class_at(own - 1)->own_first;
+	if (!inherit_vacant(p, own, at)) {
+		at = own_pick_idle(p, own);
 		kick = KICK_IDLE;
 	}
 	if (at < 0) {
-		at = priority_victim(p, cpu);
+		at = priority_victim(p, own, cpu);
 		kick = KICK_PREEMPT;
 	}
 	bpf_task_release(p);
@@ -150,6 +162,8 @@ __noinline int inherit_call(u32 tid, u32 cpu)
 			scx_bpf_kick_cpu(at, kick);
 		return 0;
 	}
+	llc = cpu_find(cpu)->llc;
+	size = llc_scan(llc);
 	kernel_for(n, 0, size)
 	{
 		inherit_note_call(cpu_in_llc(llc, cpu + n), tid);
@@ -415,16 +429,6 @@ static __always_inline void inherit_charge(struct task_ctx *taskc, u32 cpu, u64 
 	task_outdate(taskc);
 }
 
-/*
- * May it leave its queue for this CPU? A task that was preempted where it must not migrate
- * has all its CPUs in its mask until it is switched out, and moving it would end rota.
- */
-static bool inherit_may_move(struct task_struct *p, u32 cpu)
-{
-	return bpf_cpumask_test_cpu(cpu, p->cpus_ptr) &&
-	       (!p->migration_disabled || p->thread_info.cpu == cpu);
-}
-
 /* Moves a boosted task from the queue where it waits to this CPU. */
 static bool inherit_move(struct task_struct *p, u64 dsq, u32 cpu)
 {
@@ -433,7 +437,7 @@ static bool inherit_move(struct task_struct *p, u64 dsq, u32 cpu)
 	kernel_for_waiting(it, first, dsq)
 	{
 		/* The kernel refuses a task that has left, or was changed, since it was opened. */
-		return inherit_may_move(p, cpu) && kernel_move(&it, p, DSQ_LOCAL, 0);
+		return place_may_move(p, cpu) && kernel_move(&it, p, DSQ_LOCAL, 0);
 	}
 	return false;
 }
@@ -457,6 +461,8 @@ static bool inherit_fetch(struct task_struct *p, u32 cpu)
 	bool moved;
 
 	if (!taskc || !task_boosted(taskc) || taskc->joined < 0)
+		return false;
+	if (cpu_find(cpu)->owner != task_own_at(taskc->lent))
 		return false;
 	from = taskc->joined;
 	tier = taskc->tier;

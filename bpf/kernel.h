@@ -47,6 +47,7 @@ typedef _Bool bool;
 #define EINVAL 22
 #define ESRCH 3
 #define ENOMEM 12
+#define EEXIST 17
 
 #define CLOCK_MONOTONIC 1
 
@@ -97,12 +98,17 @@ struct task_struct {
 	int nr_cpus_allowed;
 	const struct cpumask *cpus_ptr;
 	unsigned short migration_disabled;
+	int rcu_read_lock_nesting; /* where the kernel preempts read sections */
 	int pid;
 	int tgid;
 	u64 start_boottime;
 	struct sigpending pending;
 	const struct cred *cred;
 	char comm[16];
+} CORE;
+
+struct bpf_cpumask {
+	char opaque;
 } CORE;
 
 struct cgroup {
@@ -242,6 +248,15 @@ s32 scx_bpf_create_dsq(u64 dsq_id, s32 node) __ksym;
 s32 scx_bpf_select_cpu_dfl(struct task_struct *p, s32 prev_cpu, u64 wake_flags,
 			   bool *is_idle) __ksym;
 s32 scx_bpf_pick_idle_cpu(const struct cpumask *allowed, u64 flags) __ksym;
+bool scx_bpf_test_and_clear_cpu_idle(s32 cpu) __ksym;
+/* Since 6.16: the kernel's rule for a wake-up, among these CPUs only. */
+s32 scx_bpf_select_cpu_and(struct task_struct *p, s32 prev_cpu, u64 wake_flags,
+			   const struct cpumask *allowed, u64 flags) __ksym __weak;
+const struct cpumask *scx_bpf_get_online_cpumask(void) __ksym;
+void scx_bpf_put_cpumask(const struct cpumask *mask) __ksym;
+struct bpf_cpumask *bpf_cpumask_create(void) __ksym;
+void bpf_cpumask_release(struct bpf_cpumask *mask) __ksym;
+void bpf_cpumask_set_cpu(u32 cpu, struct bpf_cpumask *mask) __ksym;
 void scx_bpf_kick_cpu(s32 cpu, u64 flags) __ksym;
 s32 scx_bpf_dsq_nr_queued(u64 dsq_id) __ksym;
 int bpf_iter_scx_dsq_new(struct bpf_iter_scx_dsq *it, u64 dsq_id, u64 flags) __ksym __weak;
@@ -270,6 +285,8 @@ struct task_struct *bpf_task_from_pid(s32 pid) __ksym;
 /* Since 6.14: by the number that the task's own PID namespace gives. */
 struct task_struct *bpf_task_from_vpid(s32 vpid) __ksym __weak;
 void bpf_task_release(struct task_struct *p) __ksym;
+void bpf_rcu_read_lock(void) __ksym;
+void bpf_rcu_read_unlock(void) __ksym;
 bool bpf_cpumask_test_cpu(u32 cpu, const struct cpumask *mask) __ksym;
 
 /* 6.13 renamed these; 6.17 dropped the old names. */
@@ -321,6 +338,21 @@ bool scx_bpf_task_set_slice(struct task_struct *p, u64 slice) __ksym __weak;
 	for (struct bpf_iter_scx_dsq it __attribute__((cleanup(bpf_iter_scx_dsq_destroy))),       \
 	     *___once __attribute__((unused)) = (bpf_iter_scx_dsq_new(&it, (dsq), 0), (void *)0); \
 	     ((p) = bpf_iter_scx_dsq_next(&it));)
+
+/*
+ * Must the task stay on its CPU for now? Our own programs disable the migration of
+ * the task on whose time they run: that one does not count.
+ */
+static __always_inline bool kernel_pinned(const struct task_struct *p)
+{
+	return p->migration_disabled > (p == bpf_get_current_task_btf());
+}
+
+/* Was the waiting task preempted where grace periods of RCU wait for it? */
+static __always_inline bool kernel_reads(const struct task_struct *p)
+{
+	return bpf_core_field_exists(p->rcu_read_lock_nesting) && p->rcu_read_lock_nesting > 0;
+}
 
 static __always_inline void kernel_insert(struct task_struct *p, u64 dsq, u64 slice, u64 flags)
 {

@@ -225,7 +225,7 @@ static void limit_readmit(struct bpf_iter_scx_dsq *it, struct task_struct *p,
 
 		priority_place(taskc, llcc, taskc->slice_ns);
 		WRITE_ONCE(llcc->priority_ns, now_ns);
-		kernel_move_vtime(it, p, QUEUE_PRIORITY(cpuc->llc), taskc->deadline_vt);
+		kernel_move_vtime(it, p, own_queue(cpuc), taskc->deadline_vt);
 	} else {
 		if (taskc->joined < 0)
 			queue_join(taskc, cpu, now_ns);
@@ -234,7 +234,7 @@ static void limit_readmit(struct bpf_iter_scx_dsq *it, struct task_struct *p,
 	}
 	if (p->nr_cpus_allowed == 1)
 		return;
-	idle = scx_bpf_pick_idle_cpu(p->cpus_ptr, 0);
+	idle = own_pick_idle(p, taskc->own);
 	if (idle >= 0)
 		scx_bpf_kick_cpu(idle, KICK_IDLE);
 }

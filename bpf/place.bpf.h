@@ -12,6 +12,9 @@
  * milliseconds a busy CPU pulls one task if another stays ahead even without
  * it, so that hogs spread evenly by weight.
  *
+ * Where classes own CPUs (see own) all of this is among the CPUs where the task
+ * belongs, and a task that is elsewhere is sent to one of them.
+ *
  * Limits: the weights of other CPUs are read without their locks; a stale
  * value makes one pull too many or too few, which the next period repairs.
  */
@@ -30,8 +33,71 @@ static __always_inline u64 place_load(const struct cpu_ctx *cpuc)
 	       (READ_ONCE(queue->gone.w) - READ_ONCE(queue->seen_w));
 }
 
+/*
+ * May a task leave its queue for this CPU? One that was preempted where it must not migrate
+ * has all its CPUs in its mask until it is switched out, and moving it would end rota.
+ */
+static bool place_may_move(struct task_struct *p, u32 cpu)
+{
+	return bpf_cpumask_test_cpu(cpu, p->cpus_ptr) &&
+	       (!kernel_pinned(p) || p->thread_info.cpu == cpu);
+}
+
+/* The least loaded other CPU of this owner on which the task may run; -1: none. */
+static s32 place_elsewhere(struct task_struct *p, u32 own, u32 cpu)
+{
+	u32 n, nr = topology.nr_cpus;
+	const struct cpumask *online;
+	u64 least = 0;
+	s32 best = -1;
+
+	if (p->nr_cpus_allowed == 1 || kernel_pinned(p))
+		return -1;
+	online = scx_bpf_get_online_cpumask();
+	kernel_for(n, 1, nr)
+	{
+		u32 to = (cpu + n) % (nr ?: 1);
+		const struct cpu_ctx *toc = cpu_find(to);
+
+		if (toc->owner != own || (best >= 0 && place_load(toc) >= least))
+			continue;
+		if (!bpf_cpumask_test_cpu(to, p->cpus_ptr) || !bpf_cpumask_test_cpu(to, online))
+			continue;
+		least = place_load(toc);
+		best = to;
+	}
+	scx_bpf_put_cpumask(online);
+	return best;
+}
+
+/*
+ * Where a task goes that is on a CPU where it does not belong: to those of its class, else
+ * to those without an owner; -1: it may run on none of these, or is there.
+ */
+static s32 place_home(struct task_struct *p, u32 own, u32 cpu)
+{
+	s32 to = own ? place_elsewhere(p, own, cpu) : -1;
+
+	if (to >= 0 || !cpu_find(cpu)->owner)
+		return to;
+	return place_elsewhere(p, 0, cpu);
+}
+
+/* The choice of a CPU for a task that wakes, while classes own CPUs. */
+static s32 place_select(struct task_struct *p, u32 own, s32 prev_cpu, u64 wake_flags, bool *idle)
+{
+	s32 cpu = own ? own_find_idle(p, own) : -1;
+
+	if (cpu < 0 && (!own || place_home(p, own, prev_cpu) < 0))
+		cpu = own_select_shared(p, prev_cpu, wake_flags);
+	*idle = cpu >= 0;
+	if (cpu < 0 && cpu_find(prev_cpu)->owner != own)
+		cpu = place_home(p, own, prev_cpu);
+	return cpu >= 0 ? cpu : prev_cpu;
+}
+
 /* The least loaded CPU of the domain for a new task. */
-static s32 place_fork(struct task_struct *p, s32 prev_cpu)
+static s32 place_fork(struct task_struct *p, u32 own, s32 prev_cpu)
 {
 	u32 llc = cpu_find(prev_cpu)->llc, size = llc_scan(llc);
 	u64 least = place_load(cpu_find(prev_cpu));
@@ -43,7 +109,8 @@ static s32 place_fork(struct task_struct *p, s32 prev_cpu)
 		u32 cpu = cpu_in_llc(llc, prev_cpu + n);
 		u64 load = place_load(cpu_find(cpu));
 
-		if (load >= least || !bpf_cpumask_test_cpu(cpu, p->cpus_ptr))
+		if (load >= least || cpu_find(cpu)->owner != own ||
+		    !bpf_cpumask_test_cpu(cpu, p->cpus_ptr))
 			continue;
 		least = load;
 		best = cpu;
@@ -52,13 +119,13 @@ static s32 place_fork(struct task_struct *p, s32 prev_cpu)
 }
 
 /* Wakes an idle CPU that could pull this task. */
-static void place_kick_idle(struct task_struct *p)
+static void place_kick_idle(struct task_struct *p, u32 own)
 {
 	s32 cpu;
 
 	if (p->nr_cpus_allowed == 1)
 		return;
-	cpu = scx_bpf_pick_idle_cpu(p->cpus_ptr, 0);
+	cpu = own_pick_idle(p, own);
 	if (cpu >= 0)
 		scx_bpf_kick_cpu(cpu, KICK_IDLE);
 }
@@ -178,7 +245,7 @@ __noinline bool place_steal(u32 cpu, u32 tier, u64 now_ns)
 	struct cpu_ctx *cpuc = cpu_find(cpu);
 	u32 n, nr = topology.nr_llcs;
 
-	if (!(knobs.tiers & (1 << tier)))
+	if (!(knobs.tiers & (1 << tier)) || own_closed(cpuc))
 		return false;
 	if (place_worthwhile(cpuc->llc, now_ns) && place_steal_from(cpuc->llc, cpu, tier, now_ns))
 		return true;
@@ -228,6 +295,8 @@ __noinline bool place_balance(u32 cpu, u64 now_ns)
 	/* Where nobody sleeps nobody joins, and nothing else moves the origin. */
 	eevdf_rebase(&cpuc->queues[0].tree);
 	eevdf_rebase(&cpuc->queues[1].tree);
+	if (cpuc->owner)
+		return false;
 	kernel_for(n, 1, size)
 	{
 		u32 other = cpu_in_llc(cpuc->llc, cpu + n);
@@ -245,4 +314,76 @@ __noinline bool place_balance(u32 cpu, u64 now_ns)
 	if (!weight || most - own <= weight)
 		return false;
 	return place_pull(cpu, ROTA_FAIR, from, now_ns);
+}
+
+/* A task enters a queue of a CPU where it does not belong: it goes home, if it may. */
+static bool place_send(struct task_struct *p, struct task_ctx *taskc, u32 cpu, u64 enq_flags)
+{
+	s32 to = place_home(p, taskc->own, cpu);
+
+	if (to < 0)
+		return false;
+	if (taskc->tier == ROTA_PRIORITY) {
+		priority_place(taskc, llc_find(cpu_find(to)->llc), taskc->slice_ns);
+		priority_queue(p, taskc, to, taskc->slice_ns, enq_flags);
+	} else {
+		kernel_insert(p, DSQ_LOCAL_ON | to, taskc->slice_ns, enq_flags);
+	}
+	return true;
+}
+
+/*
+ * Sends away who waits in this queue of an owned CPU and may run elsewhere. Not static, as
+ * queue_join.
+ */
+__noinline int place_clear_queue(u32 cpu, u32 tier, u64 dsq)
+{
+	struct cpu_queue *queue = cpu_queue(cpu_find(cpu), tier);
+	struct task_struct *p;
+
+	kernel_for_waiting(it, p, dsq)
+	{
+		struct task_ctx *taskc = task_try(p);
+		bool moved;
+		s32 to;
+
+		if (!taskc || taskc->own == cpu_find(cpu)->owner)
+			continue;
+		to = place_home(p, taskc->own, cpu);
+		if (to < 0)
+			continue;
+		place_begin_pull(queue, p->pid);
+		moved = kernel_move(&it, p, DSQ_LOCAL_ON | to, 0);
+		place_end_pull(queue, p->pid, moved);
+	}
+	return 0;
+}
+
+/* An owned CPU is about to choose: nobody waits who may wait elsewhere. */
+static void place_clear(struct cpu_ctx *cpuc, u32 cpu)
+{
+	if (!cpuc->owner)
+		return;
+	if (cpu_waiting(&cpuc->queues[0])) {
+		place_clear_queue(cpu, ROTA_FAIR, QUEUE_FAIR(cpu));
+		place_clear_queue(cpu, ROTA_FAIR, QUEUE_FAIR_PARKED(cpu));
+	}
+	if (cpu_waiting(&cpuc->queues[1])) {
+		place_clear_queue(cpu, ROTA_BACKGROUND, QUEUE_BACKGROUND(cpu));
+		place_clear_queue(cpu, ROTA_BACKGROUND, QUEUE_BACKGROUND_PARKED(cpu));
+	}
+}
+
+/* Counts the time of a task on a CPU where it does not belong. */
+static void place_count(struct task_struct *p, const struct task_ctx *taskc,
+			const struct cpu_ctx *cpuc, u32 cpu, u64 delta_ns)
+{
+	struct rota_cpu_stats *stats = cpu_counters(cpu);
+
+	if (cpuc->lends)
+		stats->guest_ns += delta_ns;
+	else if (place_home(p, taskc->own, cpu) < 0)
+		stats->bound_ns += delta_ns;
+	else
+		stats->stray_ns += delta_ns;
 }

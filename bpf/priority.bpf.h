@@ -119,12 +119,12 @@ static __always_inline bool priority_may_take(const struct cpu_ctx *cpuc)
 }
 
 /*
- * The CPU whose running task matters least: prev when that is not priority,
+ * The CPU of this owner whose running task matters least: prev when that is not priority,
  * else the lowest tier in the cache domain. -1: all run priority tasks.
  * The tiers are hints: a CPU that has switched meanwhile is seen as busy by
  * priority_enqueue, which then queues the task.
  */
-static s32 priority_victim(struct task_struct *p, s32 prev_cpu)
+static s32 priority_victim(struct task_struct *p, u32 own, s32 prev_cpu)
 {
 	struct cpu_ctx *prevc = cpu_find(prev_cpu);
 	u32 llc = prevc->llc, size = llc_scan(llc);
@@ -132,7 +132,8 @@ static s32 priority_victim(struct task_struct *p, s32 prev_cpu)
 	s32 victim = -1;
 	u32 n;
 
-	if (priority_may_take(prevc) && bpf_cpumask_test_cpu(prev_cpu, p->cpus_ptr)) {
+	if (priority_may_take(prevc) && prevc->owner == own &&
+	    bpf_cpumask_test_cpu(prev_cpu, p->cpus_ptr)) {
 		victim = prev_cpu;
 		lowest = prevc->curr_tier;
 	}
@@ -145,7 +146,7 @@ static s32 priority_victim(struct task_struct *p, s32 prev_cpu)
 		struct cpu_ctx *cpuc = cpu_find(cpu);
 		u32 tier = READ_ONCE(cpuc->curr_tier);
 
-		if (!priority_may_take(cpuc) || tier <= lowest)
+		if (!priority_may_take(cpuc) || tier <= lowest || cpuc->owner != own)
 			continue;
 		if (!bpf_cpumask_test_cpu(cpu, p->cpus_ptr))
 			continue;
@@ -176,7 +177,8 @@ static s32 priority_rival(struct task_struct *p, const struct task_ctx *taskc, u
 		u32 cpu = cpu_in_llc(llc, near_cpu + n);
 		const struct cpu_ctx *cpuc = cpu_find(cpu);
 
-		if (!priority_due_later(cpuc, taskc) || !bpf_cpumask_test_cpu(cpu, p->cpus_ptr))
+		if (!priority_due_later(cpuc, taskc) || cpuc->owner != taskc->own ||
+		    !bpf_cpumask_test_cpu(cpu, p->cpus_ptr))
 			continue;
 		if (rival >= 0 && !eevdf_before(last_vt, cpuc->curr_deadline_vt))
 			continue;
@@ -186,21 +188,22 @@ static s32 priority_rival(struct task_struct *p, const struct task_ctx *taskc, u
 	return rival;
 }
 
-/* Puts the task where the CPUs of its cache domain find it. */
-static void priority_queue(struct task_struct *p, struct task_ctx *taskc, struct cpu_ctx *cpuc,
-			   u32 cpu, u64 slice_ns, u64 enq_flags, u64 now_ns)
+/* Puts the task where the CPUs of its cache domain, or of its class, find it. */
+static void priority_queue(struct task_struct *p, struct task_ctx *taskc, u32 cpu, u64 slice_ns,
+			   u64 enq_flags)
 {
+	struct cpu_ctx *cpuc = cpu_find(cpu);
 	struct llc_ctx *llcc = llc_find(cpuc->llc);
 	s32 victim;
 
-	WRITE_ONCE(llcc->priority_ns, now_ns);
-	kernel_insert_vtime(p, QUEUE_PRIORITY(cpuc->llc), slice_ns, taskc->deadline_vt, enq_flags);
-	victim = scx_bpf_pick_idle_cpu(p->cpus_ptr, 0);
+	WRITE_ONCE(llcc->priority_ns, kernel_now_locked());
+	kernel_insert_vtime(p, own_queue(cpuc), slice_ns, taskc->deadline_vt, enq_flags);
+	victim = own_pick_idle(p, cpuc->owner);
 	if (victim >= 0) {
 		scx_bpf_kick_cpu(victim, KICK_IDLE);
 		return;
 	}
-	victim = priority_victim(p, cpu);
+	victim = priority_victim(p, cpuc->owner, cpu);
 	if (victim < 0 && enq_flags & ENQ_WAKEUP)
 		victim = priority_rival(p, taskc, cpu);
 	if (victim >= 0)
@@ -226,7 +229,7 @@ static void priority_enqueue(struct task_struct *p, struct task_ctx *taskc, stru
 	}
 	/* Below a higher class select_cpu found nothing better: first in line, then. */
 	if (!priority_outranks(cpuc)) {
-		priority_queue(p, taskc, cpuc, cpu, slice_ns, enq_flags, now_ns);
+		priority_queue(p, taskc, cpu, slice_ns, enq_flags);
 		return;
 	}
 	stats_preemption(cpuc->curr_class, taskc->class, cpu);
@@ -268,7 +271,7 @@ static __always_inline bool priority_waits(const struct cpu_ctx *cpuc, u64 now_n
 {
 	if (kernel_since(now_ns, READ_ONCE(llc_find(cpuc->llc)->priority_ns)) > PRIORITY_RECENT_NS)
 		return false;
-	return scx_bpf_dsq_nr_queued(QUEUE_PRIORITY(cpuc->llc)) > 0;
+	return scx_bpf_dsq_nr_queued(own_queue(cpuc)) > 0;
 }
 
 /* Finds a priority task for this CPU; prev as in queue_dispatch. */
@@ -276,7 +279,7 @@ static bool priority_dispatch(struct cpu_ctx *cpuc, u32 cpu, struct task_struct 
 			      struct task_ctx *prevc, u64 now_ns)
 {
 	struct llc_ctx *llcc = llc_find(cpuc->llc);
-	u64 head_vt;
+	u64 head_vt, dsq = own_queue(cpuc);
 
 	if (priority_others_wait(cpuc) && priority_tier_over(cpuc, now_ns))
 		return false;
@@ -285,10 +288,9 @@ static bool priority_dispatch(struct cpu_ctx *cpuc, u32 cpu, struct task_struct 
 	if (kernel_since(now_ns, READ_ONCE(llcc->priority_ns)) > PRIORITY_RECENT_NS)
 		return false;
 	if (prev && prevc->tier == ROTA_PRIORITY &&
-	    (!queue_head(QUEUE_PRIORITY(cpuc->llc), &head_vt) ||
-	     !eevdf_before(head_vt, prevc->deadline_vt)))
+	    (!queue_head(dsq, &head_vt) || !eevdf_before(head_vt, prevc->deadline_vt)))
 		return false;
-	if (!kernel_move_to_local(QUEUE_PRIORITY(cpuc->llc)))
+	if (!kernel_move_to_local(dsq))
 		return false;
 	WRITE_ONCE(llcc->priority_ns, now_ns);
 	return true;

@@ -36,6 +36,7 @@
 #define QUEUE_FAIR_PARKED(cpu) QUEUE_ID(5, cpu)
 #define QUEUE_BACKGROUND_PARKED(cpu) QUEUE_ID(6, cpu)
 #define QUEUE_LIMITED(cpu) QUEUE_ID(7, cpu)
+#define QUEUE_OWNED(owner) QUEUE_ID(8, owner)
 
 #define QUEUE_TIE_VT 16000	 /* 1 us at nice 0: closer than this is level */
 #define QUEUE_LOOKS 8		 /* tasks that a wake-up looks at to see whether it is the next */

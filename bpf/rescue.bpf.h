@@ -44,7 +44,8 @@ __noinline bool rescue_from(u64 dsq, u32 cpu, u64 now_ns)
 		if (!kernel_move(&it, p, DSQ_LOCAL, 0))
 			continue;
 		taskc->rescued = 1;
-		if (p->scx.slice > RESCUE_TURN_NS)
+		/* A grace period is not to wait for several of such turns. */
+		if (p->scx.slice > RESCUE_TURN_NS && !kernel_reads(p))
 			kernel_set_slice(p, RESCUE_TURN_NS);
 		record_note(ROTA_RECORD_PICK, ROTA_PICK_RESCUE, taskc, cpu, 0);
 		cpu_counters(cpu)->rescues++;
@@ -130,7 +131,7 @@ static bool rescue(struct cpu_ctx *cpuc, u32 cpu, u64 now_ns)
 	if (rescue_waiting(cpuc, ROTA_FAIR, cpu, now_ns) ||
 	    rescue_waiting(cpuc, ROTA_BACKGROUND, cpu, now_ns) ||
 	    (cpuc->queued_capped && rescue_from(QUEUE_CAPPED(cpu), cpu, now_ns)) ||
-	    rescue_from(QUEUE_PRIORITY(cpuc->llc), cpu, now_ns) || rescue_orphan(cpu, now_ns)) {
+	    rescue_from(own_queue(cpuc), cpu, now_ns) || rescue_orphan(cpu, now_ns)) {
 		cpuc->rescue_pause = 1;
 		return true;
 	}

@@ -51,6 +51,7 @@
 #include "record.bpf.h"
 #include "timer.bpf.h"
 #include "queue.bpf.h"
+#include "own.bpf.h"
 #include "priority.bpf.h"
 #include "limit.bpf.h"
 #include "place.bpf.h"
@@ -78,6 +79,14 @@ static bool wake_sync(struct task_struct *p, struct task_ctx *taskc)
 	return wakerc && binder_hand_over(p, wakerc);
 }
 
+/* The CPU for a task that wakes; idle: nobody runs there, and it is taken. */
+static s32 choose_cpu(struct task_struct *p, u32 own, s32 prev_cpu, u64 wake_flags, bool *idle)
+{
+	if (own_cpus)
+		return place_select(p, own, prev_cpu, wake_flags, idle);
+	return scx_bpf_select_cpu_dfl(p, prev_cpu, wake_flags, idle);
+}
+
 SEC("struct_ops/rota_select_cpu")
 s32 ROTA_OP(select_cpu, struct task_struct *p, s32 prev_cpu, u64 wake_flags)
 {
@@ -96,7 +105,7 @@ s32 ROTA_OP(select_cpu, struct task_struct *p, s32 prev_cpu, u64 wake_flags)
 	if (limit_groups && limit_over(p, taskc, kernel_now()))
 		return prev_cpu;
 	cpu = here ? bpf_get_smp_processor_id()
-		   : scx_bpf_select_cpu_dfl(p, prev_cpu, wake_flags, &idle);
+		   : choose_cpu(p, taskc->own, prev_cpu, wake_flags, &idle);
 	if (here || idle) {
 		taskc->ready_at_ns = kernel_now();
 		cpu_counters(cpu)->direct++;
@@ -104,10 +113,11 @@ s32 ROTA_OP(select_cpu, struct task_struct *p, s32 prev_cpu, u64 wake_flags)
 		return cpu;
 	}
 	if (taskc->tier == ROTA_PRIORITY) {
-		cpu = priority_victim(p, prev_cpu);
-		return cpu >= 0 ? cpu : prev_cpu;
+		s32 victim = priority_victim(p, taskc->own, cpu);
+
+		return victim >= 0 ? victim : cpu;
 	}
-	return wake_flags & WAKE_FORK ? place_fork(p, prev_cpu) : prev_cpu;
+	return wake_flags & WAKE_FORK ? place_fork(p, taskc->own, cpu) : cpu;
 }
 
 /* Takes over what has changed about a task that enters a queue. */
@@ -129,7 +139,7 @@ static void compete(struct task_struct *p, struct task_ctx *taskc, struct cpu_ct
 	if (taskc->generation != generation && task_boosted(taskc))
 		inherit_call(p->pid, cpu);
 	if (!(enq_flags & ENQ_WAKEUP))
-		place_kick_idle(p);
+		place_kick_idle(p, taskc->own);
 }
 
 /* For who may run on one CPU only select_cpu is not asked, and nobody says who wakes to sleep. */
@@ -161,6 +171,8 @@ void ROTA_OP(enqueue, struct task_struct *p, u64 enq_flags)
 		limit_park(p, taskc, cpuc, cpu, until_ns, now_ns);
 		return;
 	}
+	if (cpuc->owner != taskc->own && place_send(p, taskc, cpu, enq_flags))
+		return;
 	/* Its time has come back just now, and nobody else makes this CPU look. */
 	if (enq_flags & ENQ_LAST)
 		scx_bpf_kick_cpu(cpu, 0);
@@ -177,6 +189,8 @@ static void charge(struct task_struct *p, struct task_ctx *taskc, struct cpu_ctx
 	u64 delta_ns = queue_charge(p, taskc, cpuc);
 	struct rota_class_stats *stats = stats_class(taskc->class);
 
+	if (cpuc->owner && cpuc->owner != taskc->own)
+		place_count(p, taskc, cpuc, cpu, delta_ns);
 	if (limit_groups && taskc->group)
 		limit_charge(taskc->group, delta_ns, kernel_now_locked());
 
@@ -236,11 +250,21 @@ static struct task_ctx *charge_prev(struct task_struct *prev, struct cpu_ctx *cp
 	/* A boost that has ended: it must enter a queue, at its own level. */
 	if (prevc->fair_weight && !task_boosted(prevc))
 		return NULL;
+	if (cpuc->owner != prevc->own && !cpuc->lends && place_home(prev, prevc->own, cpu) >= 0)
+		return NULL;
 	if (!limit_over(prev, prevc, now_ns))
 		return prevc;
 	limit_sweep(QUEUE_FAIR(cpu), cpu, now_ns);
 	limit_sweep(QUEUE_FAIR_PARKED(cpu), cpu, now_ns);
 	return NULL;
+}
+
+/* Lets those go on who waited here for cpu.max, or takes one over from a CPU that can't look. */
+static bool dispatch_limited(struct cpu_ctx *cpuc, u32 cpu, u64 now_ns)
+{
+	if (limit_due(cpuc, now_ns))
+		limit_release(cpu, now_ns);
+	return limit_groups && !own_closed(cpuc) && limit_adopt(cpu, now_ns);
 }
 
 /* Nothing in the fair tier here: others' tasks, those over their cap, background. */
@@ -262,10 +286,9 @@ void ROTA_OP(dispatch, s32 cpu, struct task_struct *prev)
 	cpuc->asked = 1;
 	if (!prevc)
 		prev = NULL;
-	if (limit_due(cpuc, now_ns))
-		limit_release(cpu, now_ns);
-	if (limit_groups && limit_adopt(cpu, now_ns))
+	if (dispatch_limited(cpuc, cpu, now_ns))
 		return;
+	place_clear(cpuc, cpu);
 	if (cpuc->called != cpuc->answered && inherit_answer(cpu))
 		return;
 	if (rescue(cpuc, cpu, now_ns) || priority_dispatch(cpuc, cpu, prev, prevc, now_ns))
@@ -611,6 +634,7 @@ SEC("struct_ops/rota_cpu_offline")
 void ROTA_OP(cpu_offline, s32 cpu)
 {
 	cpu_find(cpu)->curr_tier = ROTA_NONE;
+	own_offline(cpu_find(cpu));
 	rescue_hand_over(QUEUE_FAIR(cpu), cpu);
 	rescue_hand_over(QUEUE_FAIR_PARKED(cpu), cpu);
 	rescue_hand_over(QUEUE_BACKGROUND(cpu), cpu);

@@ -58,12 +58,14 @@ struct rota_knobs {
 
 /* One class. Set by the daemon. */
 struct rota_class {
-	__u64 slice_ns; /* request in ns; 0: the default of the knobs */
-	__u64 cap_ns;	/* CPU time per window and CPU while others wait; priority only */
-	__u32 weight;	/* 1..10000 inside the tier, 100: as nice 0 */
-	__u32 tier;	/* enum rota_tier */
-	__u32 inherit;	/* 1: what its tasks wait for runs at their level; priority only */
-	__u32 dynamic;	/* 1: who wakes asks for what it lately used; priority only */
+	__u64 slice_ns;	 /* request in ns; 0: the default of the knobs */
+	__u64 cap_ns;	 /* CPU time per window and CPU while others wait; priority only */
+	__u32 weight;	 /* 1..10000 inside the tier, 100: as nice 0 */
+	__u32 tier;	 /* enum rota_tier */
+	__u32 inherit;	 /* 1: what its tasks wait for runs at their level; priority only */
+	__u32 dynamic;	 /* 1: who wakes asks for what it lately used; priority only */
+	__u32 own_first; /* the CPUs that belong to it are among these; priority only */
+	__u32 own_end;	 /* 0: it has none */
 };
 
 /* Counters of one class on one CPU; they only grow. */
@@ -97,6 +99,10 @@ struct rota_cpu_stats {
 	__u64 ended;		    /* boosts that ended with the wait */
 	__u64 spent;		    /* boosts that ended because they used up their time */
 	__u64 boosted_ns;	    /* CPU time of boosted tasks */
+	/* CPU time, on a CPU that belongs to a class, of tasks that do not belong there: */
+	__u64 bound_ns; /* who may run nowhere else */
+	__u64 guest_ns; /* whom it was lent to */
+	__u64 stray_ns; /* who is on its way out */
 };
 
 /* Why a task may belong to another class now. */

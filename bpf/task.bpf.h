@@ -51,6 +51,7 @@ struct task_ctx {
 	s32 held;	 /* those who wait for a lock that it has; atomic add */
 	u16 lent;	 /* the class of the latest who gave it a boost */
 	u16 level;	 /* the class at whose level it runs: its own, or lent */
+	u16 own;	 /* it belongs on CPUs with this owner, see own.bpf.h */
 	u32 called;	 /* who serves its binder call: a tid, or a process, see called_any */
 	u8 called_any;	 /* no thread of that process has taken the call yet */
 	u8 binder;	 /* enum binder_role, 0: none */
@@ -116,6 +117,12 @@ static __always_inline struct rota_class *task_class_at(u32 class)
 static __always_inline struct rota_class *task_class(const struct task_ctx *taskc)
 {
 	return task_class_at(taskc->class);
+}
+
+/* The owner of the CPUs where tasks at the level of this class belong. */
+static __always_inline u32 task_own_at(u32 level)
+{
+	return task_class_at(level)->own_end ? level + 1 : 0;
 }
 
 /* Does somebody who gives a boost wait for it? */
@@ -254,6 +261,7 @@ static void task_rank(const struct task_struct *p, struct task_ctx *taskc)
 	taskc->generation = READ_ONCE(generation);
 	taskc->level = task_boosted(taskc) ? taskc->lent : taskc->class;
 	class = task_class_at(taskc->level);
+	taskc->own = task_own_at(taskc->level);
 	tier = class->tier < ROTA_NONE ? class->tier : ROTA_FAIR;
 	taskc->own_weight = task_bounded((u64)task_own_weight(p) * class->weight / 100);
 	taskc->custom_ns = task_custom_ns(p);

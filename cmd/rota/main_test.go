@@ -45,9 +45,10 @@ func (canned) Status() api.Status {
 		},
 		Classes: []api.Class{
 			{Name: "default", Tier: "fair", Weight: 100, SliceMicros: 2800, Tasks: 120, RuntimeMicros: 75, WaitHistogram: []uint64{0, 0, 90, 0, 10}, WaitMaxMicros: 12},
-			{Name: "network", Tier: "priority", Weight: 100, SliceMicros: 1000, CapPercent: 92.5, Tasks: 3, RuntimeMicros: 25, WaitMaxMicros: 1500},
+			{Name: "network", Tier: "priority", Weight: 100, SliceMicros: 1000, CapPercent: 92.5, Tasks: 3, RuntimeMicros: 25, WaitMaxMicros: 1500,
+				CPUs: []int{0, 1}, CPUsLent: true, CPUsNote: "CPUs 9 are offline\x1b"},
 		},
-		CPUs:         []api.CPU{{CPU: 0, Priority: 5, Fair: 7}},
+		CPUs:         []api.CPU{{CPU: 0, Priority: 5, Fair: 7, Owner: "network", BoundMicros: 1500, StrayMicros: 20}},
 		KernelEvents: map[string]int64{"SCX_EV_DISPATCH_KEEP_LAST": 9},
 		Boosts:       api.Boosts{Futex: 3, Wakeups: 2, Binder: 4, Chained: 1, Fetched: 2, Ended: 5, RuntimeMicros: 1200},
 	}

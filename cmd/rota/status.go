@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -12,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"rota/internal/api"
+	"rota/internal/cpulist"
 )
 
 func statusCommand() *cobra.Command {
@@ -83,10 +85,31 @@ func writeStatus(w io.Writer, s api.Status, verbose bool) error {
 			return err
 		}
 	}
+	writeOwners(w, s.Classes)
 	if !verbose {
 		return nil
 	}
 	return writeDetails(w, s)
+}
+
+// writeOwners says which CPUs belong to classes, and which class lacks some.
+func writeOwners(w io.Writer, classes []api.Class) {
+	for _, c := range classes {
+		if len(c.CPUs) == 0 && c.CPUsNote == "" {
+			continue
+		}
+		words := "no CPUs of its own"
+		if len(c.CPUs) > 0 {
+			words = "CPUs " + cpulist.String(c.CPUs)
+		}
+		if c.CPUsLent {
+			words += ", lent while idle"
+		}
+		if c.CPUsNote != "" {
+			words += ": " + safe(c.CPUsNote)
+		}
+		fmt.Fprintf(w, "class %s has %s\n", safe(c.Name), words)
+	}
 }
 
 func stateWords(s api.Status) string {
@@ -145,6 +168,9 @@ func writeDetails(w io.Writer, s api.Status) error {
 	if err := writeColumns(w, 0, rows); err != nil {
 		return err
 	}
+	if err := writeOthers(w, s.CPUs); err != nil {
+		return err
+	}
 	fmt.Fprintln(w)
 	if err := writeColumns(w, 0, boostRows(s.Boosts)); err != nil {
 		return err
@@ -155,6 +181,25 @@ func writeDetails(w io.Writer, s api.Status) error {
 	}
 	fmt.Fprintln(w)
 	return writeColumns(w, 1, rows)
+}
+
+// writeOthers says what tasks had of CPUs on which they do not belong.
+func writeOthers(w io.Writer, cpus []api.CPU) error {
+	rows := [][]string{{"cpu", "bound", "guests", "stray", "owner"}}
+	for _, c := range cpus {
+		if c.Owner == "" && c.BoundMicros+c.GuestMicros+c.StrayMicros == 0 {
+			continue
+		}
+		rows = append(rows, []string{
+			strconv.Itoa(c.CPU), micros(float64(c.BoundMicros)), micros(float64(c.GuestMicros)), micros(float64(c.StrayMicros)),
+			cmp.Or(safe(c.Owner), "-"),
+		})
+	}
+	if len(rows) == 1 {
+		return nil
+	}
+	fmt.Fprintln(w, "\nCPU time of others on CPUs that belong, or belonged, to a class")
+	return writeColumns(w, 0, rows)
 }
 
 func boostRows(b api.Boosts) [][]string {

@@ -72,6 +72,9 @@ type Class struct {
 	CapPercent    float64  `json:"capPercent"` // 0: no cap
 	Line          int      `json:"line"`       // in the configuration; 0: built in
 	Rules         int      `json:"rules"`      // rules that give this class
+	CPUs          []int    `json:"cpus"`       // that belong to it; empty: none does
+	CPUsLent      bool     `json:"cpusLent"`   // others may use them while they would be idle
+	CPUsNote      string   `json:"cpusNote"`   // why it has not the CPUs that it wants; empty: it has
 	Tasks         uint64   `json:"tasks"`
 	RuntimeMicros int64    `json:"runtimeMicros"`
 	SharePercent  float64  `json:"sharePercent"` // of the CPU time of all classes
@@ -162,6 +165,11 @@ type CPU struct {
 	Rescues     uint64 `json:"rescues"`
 	CapHits     uint64 `json:"capHits"`
 	Limited     uint64 `json:"limited"` // times that a task had to wait for its cgroup's cpu.max
+	Owner       string `json:"owner"`   // the class that it belongs to; empty: none
+	// CPU time, since it has an owner, of tasks that do not belong there.
+	BoundMicros int64 `json:"boundMicros"` // who may run nowhere else
+	GuestMicros int64 `json:"guestMicros"` // whom it was lent to
+	StrayMicros int64 `json:"strayMicros"` // who was on its way out
 }
 
 // Classes is the answer to GET /v1/classes.

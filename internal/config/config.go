@@ -113,7 +113,8 @@ type Class struct {
 	Inherit bool
 	// DynamicSlice: a task that wakes asks for what it lately used; TierPriority only.
 	DynamicSlice bool
-	Line         int // in the file; 0 when built in
+	CPUs         CPUs // that it has to itself; TierPriority only
+	Line         int  // in the file; 0 when built in
 }
 
 // Rule is one entry of "rules". Empty match keys are absent.

@@ -103,9 +103,10 @@ func (r *reader) only(object, key, off string) func(*yaml.Node) {
 }
 
 func (r *reader) classes(n *yaml.Node, c *Config) {
-	first := map[string]int{}
+	first, owners := map[string]int{}, map[int]string{}
 	r.list(n, "classes", func(n *yaml.Node) {
 		class := r.class(n)
+		r.ownedOnce(n, &class, owners)
 		switch line, twice := first[class.Name]; {
 		case class.Name == "":
 			return
@@ -140,7 +141,7 @@ func (r *reader) class(n *yaml.Node) Class {
 		{"cap", value(r, object, "cap", parsePercent, &class.Cap)},
 		{"inherit", value(r, object, "inherit", parseSwitch, &class.Inherit)},
 		{"dynamicSlice", value(r, object, "dynamicSlice", parseSwitch, &class.DynamicSlice)},
-		{"cpus", nil},
+		{"cpus", func(n *yaml.Node) { r.cpus(n, object, &class) }},
 		{"memoryBound", nil},
 	})
 	if child(n, "name") == nil {
@@ -149,6 +150,7 @@ func (r *reader) class(n *yaml.Node) Class {
 	r.capOfTier(n, object, &class)
 	r.switchOfTier(n, object, "inherit", "has nothing to inherit", &class, &class.Inherit)
 	r.switchOfTier(n, object, "dynamicSlice", "has no dynamic slices", &class, &class.DynamicSlice)
+	r.cpusOfTier(n, object, &class)
 	return class
 }
 

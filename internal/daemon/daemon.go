@@ -10,6 +10,7 @@ package daemon
 
 import (
 	"context"
+	"io/fs"
 	"log/slog"
 	"sync"
 	"time"
@@ -27,6 +28,8 @@ type Scheduler interface {
 	Exit() <-chan sched.ExitInfo
 	Stats() (sched.Stats, error)
 	Explain(tid uint32) (sched.Task, error)
+	Domains() []uint32 // by CPU: its cache domain
+	Sweep() error      // of tasks that wait where nobody looks any more
 	Close() error
 }
 
@@ -35,6 +38,7 @@ type Options struct {
 	Source  Source
 	Load    func(context.Context, sched.Params, *slog.Logger) (Scheduler, error)
 	Proc    string             // where procfs is mounted
+	Root    fs.FS              // the machine's files
 	Passwd  string             // the file with the users' names
 	Notify  func(state string) // tells systemd
 	Log     *slog.Logger

@@ -74,6 +74,9 @@ func (f *fakeScheduler) SetClass(t sched.TaskID, class int, asked uint32) error 
 	return nil
 }
 
+func (f *fakeScheduler) Domains() []uint32 { return []uint32{0, 0, 1, 1} }
+func (f *fakeScheduler) Sweep() error      { return nil }
+
 func (f *fakeScheduler) Events() <-chan sched.Event  { return f.events }
 func (f *fakeScheduler) Exit() <-chan sched.ExitInfo { return f.exit }
 
@@ -160,6 +163,7 @@ func newDaemon(t *testing.T, text string, load func() (Scheduler, error)) (*Daem
 		Source: Source{Path: path},
 		Load:   func(context.Context, sched.Params, *slog.Logger) (Scheduler, error) { return load() },
 		Proc:   proc,
+		Root:   os.DirFS(dir),
 		Passwd: filepath.Join(dir, "passwd"),
 		Notify: n.add,
 		Log:    quiet(),

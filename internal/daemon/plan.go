@@ -31,8 +31,10 @@ type plan struct {
 // slot is one index.
 type slot struct {
 	class sched.Class
-	rules int // that give this class
-	line  int // in the file
+	cpus  config.CPUs // that it wants
+	note  string      // why it has none, or not all of them
+	rules int         // that give this class
+	line  int         // in the file
 	used  bool
 }
 
@@ -49,7 +51,7 @@ func (p *plan) next(c *config.Config) (*plan, error) {
 	}
 	wanted := make([]slot, 0, len(c.Classes)+1)
 	for _, class := range c.Classes {
-		wanted = append(wanted, slot{class: kernelClass(class), line: class.Line, used: true})
+		wanted = append(wanted, slot{class: kernelClass(class), cpus: class.CPUs, line: class.Line, used: true})
 	}
 	wanted = append(wanted, slot{used: true, class: sched.Class{
 		Name: config.ReservedClass, Tier: sched.Priority, Weight: config.DefaultWeight, Cap: ownCap,
@@ -57,6 +59,10 @@ func (p *plan) next(c *config.Config) (*plan, error) {
 	var fresh []slot
 	for _, w := range wanted {
 		if i, known := p.index[w.class.Name]; known {
+			if w.cpus.Wanted() {
+				// Until they are chosen again, which is next.
+				w.class.Own, w.note = p.slots[i].class.Own, p.slots[i].note
+			}
 			n.put(i, w)
 		} else {
 			fresh = append(fresh, w)
@@ -116,17 +122,25 @@ func (p *plan) prune() *plan {
 }
 
 func (p *plan) compile() error {
-	rules := make([]class.Rule, len(p.config.Rules))
-	for i, r := range p.config.Rules {
-		index := p.index[r.Class]
-		rules[i] = class.Rule{Cgroup: r.Cgroup, Comm: r.Comm, Exe: r.Exe, User: r.User, Class: index}
-		p.slots[index].rules++
+	for _, r := range p.config.Rules {
+		p.slots[p.index[r.Class]].rules++
 	}
-	var err error
-	if p.rules, err = class.Compile(rules); err != nil {
+	rules, err := Compile(p.config.Rules, func(i int) int { return p.index[p.config.Rules[i].Class] })
+	if err != nil {
 		return fmt.Errorf("rules: %w", err)
 	}
+	p.rules = rules
 	return nil
+}
+
+// Compile is the rules of a configuration as the daemon asks them; index is what the i-th
+// answers.
+func Compile(rules []config.Rule, index func(i int) int) (*class.Classifier, error) {
+	out := make([]class.Rule, len(rules))
+	for i, r := range rules {
+		out[i] = class.Rule{Cgroup: r.Cgroup, Comm: r.Comm, Exe: r.Exe, User: r.User, Class: index(i)}
+	}
+	return class.Compile(out)
 }
 
 func (p *plan) params() sched.Params {

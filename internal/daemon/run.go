@@ -85,6 +85,7 @@ func (d *Daemon) attached(ctx context.Context) (sched.ExitInfo, error) {
 	working, stop := context.WithCancel(ctx)
 	done := s.work(working)
 	tasks := s.tasks.scan(working)
+	followed := d.followCPUs(working, s)
 	// Loading read the kernel's types: memory that is never needed again. The
 	// limit was for that; a large configuration may need more for a moment,
 	// and would spend its time collecting garbage.
@@ -105,6 +106,7 @@ func (d *Daemon) attached(ctx context.Context) (sched.ExitInfo, error) {
 	case exit = <-s.scheduler.Exit():
 	}
 	stop()
+	<-followed
 	<-done // nothing may reach the scheduler while it is closed
 	return exit, d.detach(s)
 }

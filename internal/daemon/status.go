@@ -44,9 +44,24 @@ func (d *Daemon) Status() api.Status {
 	}
 	out.Classes = classes(plan, stats.Classes)
 	for _, c := range stats.CPUs {
-		out.CPUs = append(out.CPUs, api.CPU(c))
+		out.CPUs = append(out.CPUs, cpu(c, plan))
 	}
 	out.Boosts = boosts(stats.Boosts)
+	return out
+}
+
+// cpu is what a CPU counted, and whose it is.
+func cpu(c sched.CPUStats, p *plan) api.CPU {
+	out := api.CPU{
+		CPU: c.CPU, Priority: c.Priority, Fair: c.Fair, Background: c.Background, Direct: c.Direct,
+		Preemptions: c.Preemptions, Steals: c.Steals, Rescues: c.Rescues, CapHits: c.CapHits, Limited: c.Limited,
+		BoundMicros: c.Bound.Microseconds(), GuestMicros: c.Guests.Microseconds(), StrayMicros: c.Stray.Microseconds(),
+	}
+	for _, s := range p.slots {
+		if slices.Contains(s.class.Own.CPUs, c.CPU) {
+			out.Owner = s.class.Name
+		}
+	}
 	return out
 }
 
@@ -83,6 +98,9 @@ func classes(p *plan, stats []sched.ClassStats) []api.Class {
 			CapPercent:    float64(s.class.Cap) / 10,
 			Rules:         s.rules,
 			Line:          s.line,
+			CPUs:          append([]int{}, s.class.Own.CPUs...),
+			CPUsLent:      s.class.Own.Lend,
+			CPUsNote:      s.note,
 			WaitHistogram: []uint64{},
 		}
 		if i < len(stats) {

@@ -30,6 +30,9 @@ func (p Params) validate() error {
 			return fmt.Errorf("class %q: weight %d, tier %d or cap %d out of range",
 				class.Name, class.Weight, class.Tier, class.Cap)
 		}
+		if slices.ContainsFunc(class.Own.CPUs, func(cpu int) bool { return cpu < 0 || cpu >= maxCPUs }) || (len(class.Own.CPUs) > 0 && class.Tier != Priority) {
+			return fmt.Errorf("class %q: CPUs %v: must be 0..%d, of tier priority", class.Name, class.Own.CPUs, maxCPUs-1)
+		}
 		if class.Slice != 0 && (class.Slice < 100*time.Microsecond || class.Slice > 100*time.Millisecond) {
 			return fmt.Errorf("class %q: slice %v: must be 100us..100ms", class.Name, class.Slice)
 		}
@@ -94,8 +97,27 @@ func (p Params) classes() []rotaClass {
 		if class.Dynamic {
 			table[i].Dynamic = 1
 		}
+		if len(class.Own.CPUs) > 0 {
+			table[i].OwnFirst, table[i].OwnEnd = uint32(slices.Min(class.Own.CPUs)), uint32(slices.Max(class.Own.CPUs))+1
+		}
 	}
 	return table
+}
+
+// owners says of each CPU which class it belongs to, as bpf/own.bpf.h wants it, and of
+// how many CPUs.
+func (p Params) owners() (table []uint32, owned uint32) {
+	table = make([]uint32, maxCPUs)
+	for i, class := range p.Classes {
+		for _, cpu := range class.Own.CPUs {
+			table[cpu] = uint32(i) + 1
+			if class.Own.Lend {
+				table[cpu] |= ownLends
+			}
+			owned++
+		}
+	}
+	return table, owned
 }
 
 // capNs is the CPU time per window that a cap in per mille allows.
@@ -122,10 +144,16 @@ func (s *Scheduler) Configure(p Params) error {
 	if err := p.validate(); err != nil {
 		return err
 	}
+	owners, owned := p.owners()
+	if owned > 0 && !s.ownable {
+		return fmt.Errorf("configure scheduler: CPUs for a class: %w: use a kernel with scx_bpf_select_cpu_and (6.16 or later)", errors.ErrUnsupported)
+	}
 	for name, value := range map[string]any{
 		"classes":         p.classes(),
 		"knobs":           p.knobs(),
 		"priority_cap_ns": p.tierCap(),
+		"cpu_owner":       owners,
+		"own_cpus":        owned,
 	} {
 		if err := s.coll.Variables[name].Set(value); err != nil {
 			return fmt.Errorf("configure scheduler: %s: %w", name, err)
@@ -134,11 +162,36 @@ func (s *Scheduler) Configure(p Params) error {
 	p.Record = s.params.Record
 	s.params = p
 	s.want(p.reasons(), nil)
-	if _, err := s.coll.Programs["rota_reconfigured"].Run(&ebpf.RunOptions{}); err != nil {
-		return fmt.Errorf("configure scheduler: %w", err)
+	// The second marks all tasks as out of date, as the first does.
+	program := "rota_reconfigured"
+	if owned > 0 || s.owned {
+		program = "rota_own"
+	}
+	s.owned = owned > 0
+	return s.run(program, "configure scheduler")
+}
+
+// Sweep gives those a queue that is served who wait in one that has lost its CPUs.
+func (s *Scheduler) Sweep() error {
+	if !s.owned {
+		return nil
+	}
+	return s.run("rota_own_sweep", "look for lost tasks")
+}
+
+func (s *Scheduler) run(program, what string) error {
+	result, err := s.coll.Programs[program].Run(&ebpf.RunOptions{})
+	if err != nil {
+		return fmt.Errorf("%s: %w", what, err)
+	}
+	if errno := unix.Errno(-int32(result)); errno != 0 {
+		return fmt.Errorf("%s: %w", what, errno)
 	}
 	return nil
 }
+
+// Domains says of each CPU, by its number, which share a last-level cache.
+func (s *Scheduler) Domains() []uint32 { return s.topology.llcOf }
 
 // SetClass puts a live task into the class with this index. asked is that of the event
 // which this answers, 0: none.

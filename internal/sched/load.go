@@ -35,6 +35,8 @@ type Scheduler struct {
 	topology topology
 	params   Params
 	asked    closing
+	ownable  bool          // this kernel lets CPUs belong to classes
+	owned    bool          // some do
 	record   int           // Params.Record, which holds from loading on
 	quit     chan struct{} // closed when nothing is to be attached any more
 
@@ -77,6 +79,8 @@ func Load(ctx context.Context, p Params, log *slog.Logger) (*Scheduler, error) {
 	if err != nil {
 		return nil, err
 	}
+	var function *btf.Func
+	s.ownable = kernel.TypeByName("scx_bpf_select_cpu_and", &function) == nil
 	if err := s.load(o); err != nil {
 		s.release()
 		return nil, err

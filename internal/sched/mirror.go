@@ -22,6 +22,9 @@ const (
 	fairBriefRequests    = 8
 )
 
+// ownLends marks an owner of a CPU that others may use while it would be idle.
+const ownLends = 1 << 16
+
 // Why a task waits for another: the index of a counter, and the bit of a switch.
 const (
 	reasonFutex = iota
@@ -48,12 +51,14 @@ type rotaKnobs struct {
 }
 
 type rotaClass struct {
-	SliceNs uint64
-	CapNs   uint64
-	Weight  uint32
-	Tier    uint32
-	Inherit uint32
-	Dynamic uint32
+	SliceNs  uint64
+	CapNs    uint64
+	Weight   uint32
+	Tier     uint32
+	Inherit  uint32
+	Dynamic  uint32
+	OwnFirst uint32
+	OwnEnd   uint32
 }
 
 type rotaClassStats struct {
@@ -84,6 +89,9 @@ type rotaCpuStats struct {
 	Ended       uint64
 	Spent       uint64
 	BoostedNs   uint64
+	BoundNs     uint64
+	GuestNs     uint64
+	StrayNs     uint64
 }
 
 type rotaEvent struct {

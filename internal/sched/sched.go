@@ -49,6 +49,13 @@ type Class struct {
 	// Dynamic: a task that wakes asks for what it lately used between two sleeps, at
 	// most Slice; tier priority only.
 	Dynamic bool
+	Own     Own
+}
+
+// Own are the CPUs that a class has to itself; tier priority only.
+type Own struct {
+	CPUs []int
+	Lend bool // others may use them while they would be idle
 }
 
 // Params are the knobs of the scheduler. All of them can be changed while it
@@ -150,6 +157,9 @@ type CPUStats struct {
 	Rescues                    uint64
 	CapHits                    uint64
 	Limited                    uint64 // times that a task had to wait for its cgroup's cpu.max
+	// Where the CPU belongs to a class: the CPU time of tasks that do not belong there,
+	// because they may run nowhere else, because it was lent to them, and on their way out.
+	Bound, Guests, Stray time.Duration
 }
 
 // BoostStats counts boosts since the scheduler was attached, of all CPUs.

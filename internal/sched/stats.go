@@ -32,6 +32,7 @@ func (s *Scheduler) Stats() (Stats, error) {
 			Background: c.Dispatches[Background],
 			Direct:     c.Direct, Preemptions: c.Preemptions, Steals: c.Steals,
 			Rescues: c.Rescues, CapHits: c.CapHits, Limited: c.Limited,
+			Bound: time.Duration(c.BoundNs), Guests: time.Duration(c.GuestNs), Stray: time.Duration(c.StrayNs),
 		})
 		stats.Boosts.add(c)
 	}

@@ -6,6 +6,8 @@ import (
 	"path"
 	"strconv"
 	"strings"
+
+	"rota/internal/cpulist"
 )
 
 // topology is which CPUs there are and which share a last-level cache.
@@ -26,7 +28,7 @@ func readTopology(sys fs.FS) (topology, error) {
 	if err != nil {
 		return topology{}, fmt.Errorf("possible CPUs: %w", err)
 	}
-	ids, err := parseCPUList(strings.TrimSpace(string(possible)))
+	ids, err := cpulist.Parse(string(possible))
 	if err != nil || len(ids) == 0 {
 		return topology{}, fmt.Errorf("possible CPUs %q: %w", possible, err)
 	}
@@ -72,29 +74,4 @@ func cacheDomain(sys fs.FS, cpu int) string {
 		return "package " + strings.TrimSpace(string(id))
 	}
 	return "package 0"
-}
-
-// parseCPUList reads the kernel's notation of CPU sets, as "0-3,8".
-func parseCPUList(list string) ([]int, error) {
-	var ids []int
-	for part := range strings.SplitSeq(list, ",") {
-		low, high, isRange := strings.Cut(part, "-")
-		from, err := strconv.Atoi(low)
-		if err != nil {
-			return nil, fmt.Errorf("CPU list %q: %w", list, err)
-		}
-		to := from
-		if isRange {
-			if to, err = strconv.Atoi(high); err != nil {
-				return nil, fmt.Errorf("CPU list %q: %w", list, err)
-			}
-		}
-		if from < 0 || to < from || to > 1<<16 {
-			return nil, fmt.Errorf("CPU list %q: range %q: want FROM-TO", list, part)
-		}
-		for id := from; id <= to; id++ {
-			ids = append(ids, id)
-		}
-	}
-	return ids, nil
 }

@@ -3,7 +3,6 @@ package sched
 import (
 	"fmt"
 	"reflect"
-	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -121,65 +120,4 @@ func TestReadTopologyLimits(t *testing.T) {
 			}
 		})
 	}
-}
-
-var cpuLists = []struct {
-	list string
-	want []int // nil means an error
-}{
-	{"0", []int{0}},
-	{"0-3", []int{0, 1, 2, 3}},
-	{"0-1,8", []int{0, 1, 8}},
-	{"4,6-7,9", []int{4, 6, 7, 9}},
-	{"5-5", []int{5}},
-	{"", nil},
-	{",", nil},
-	{"0,", nil},
-	{"-", nil},
-	{"-1", nil},
-	{"1-", nil},
-	{"3-1", nil},
-	{"1-2-3", nil},
-	{"0 - 3", nil},
-	{"0-3:1/2", nil},
-	{"a", nil},
-	{"0x1", nil},
-	{"0-65537", nil},
-	{"0-9223372036854775807", nil},
-	{"99999999999999999999", nil},
-}
-
-func TestParseCPUList(t *testing.T) {
-	for _, test := range cpuLists {
-		got, err := parseCPUList(test.list)
-		if !slices.Equal(got, test.want) || (err == nil) != (test.want != nil) {
-			t.Errorf("%q: %v, %v, want %v", test.list, got, err, test.want)
-		}
-		if err != nil && !strings.Contains(err.Error(), "CPU list") {
-			t.Errorf("%q: the error does not say what is wrong: %v", test.list, err)
-		}
-	}
-}
-
-func FuzzParseCPUList(f *testing.F) {
-	for _, test := range cpuLists {
-		f.Add(test.list)
-	}
-	f.Fuzz(func(t *testing.T, list string) {
-		ids, err := parseCPUList(list)
-		if err != nil {
-			return
-		}
-		var words []string
-		for _, id := range ids {
-			if id < 0 {
-				t.Fatalf("%q: CPU %d", list, id)
-			}
-			words = append(words, fmt.Sprint(id))
-		}
-		again, err := parseCPUList(strings.Join(words, ","))
-		if err != nil || !slices.Equal(again, ids) {
-			t.Fatalf("%q: %v, written out: %v, %v", list, ids, again, err)
-		}
-	})
 }

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#define WALK_STEPS 500
+#define WALK_STEPS 200
 
 int main(int argc, char **argv)
 {

@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * own: CPUs that belong to a class.
+ *
+ * Problem: beside any other task, even one that gives way at once, work that matters
+ * pays for the switch and for a colder cache; some classes want CPUs to themselves.
+ *
+ * How: the daemon chooses the CPUs and names the owner of each (rota_own). A task
+ * belongs on the CPUs of the class at whose level it runs, so whom an owner waits for
+ * comes to its CPU; who has no CPUs of its own belongs on those without an owner. Every
+ * choice of a CPU compares the two numbers, which are both 0 where no class owns any. Priority
+ * tasks of an owner wait in a queue of their class in place of that of a domain. A task that
+ * is on a CPU where it does not belong is sent elsewhere where it enters a queue, and an owned
+ * CPU clears its queues before it takes from them (place).
+ *
+ * A CPU that is lent runs others' tasks while it would be idle, and takes back what wakes
+ * for its owner at once.
+ *
+ * Limits: who may run nowhere else stays, and is counted: tasks bound to the CPU and the
+ * kernel's own threads of that CPU. On a kernel without scx_bpf_select_cpu_and (before
+ * 6.16) no CPU can be owned.
+ */
+
+#define OWN_LENDS (1 << 16)
+
+struct own_masks {
+	struct bpf_cpumask __kptr *shared; /* CPUs that may take anybody while they are idle */
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__type(key, u32);
+	__type(value, struct own_masks);
+	__uint(max_entries, 1);
+} own_masks SEC(".maps");
+
+u32 cpu_owner[ROTA_MAX_CPUS]; /* set by the daemon: class + 1, OWN_LENDS; 0: everybody's */
+u32 own_cpus;		      /* how many CPUs belong to classes; 0: nothing of this is asked */
+
+/* The queue where the priority tasks wait that belong on this CPU. */
+static __always_inline u64 own_queue(const struct cpu_ctx *cpuc)
+{
+	u32 owner = READ_ONCE(cpuc->owner);
+
+	return owner ? QUEUE_OWNED(owner) : QUEUE_PRIORITY(cpuc->llc);
+}
+
+/* Does a CPU pull no tasks from others because they would not belong here? */
+static __always_inline bool own_closed(const struct cpu_ctx *cpuc)
+{
+	return READ_ONCE(cpuc->owner) && !READ_ONCE(cpuc->lends);
+}
+
+/* An idle CPU of a class, which is idle no more for others; -1: none. */
+static s32 own_find_idle(const struct task_struct *p, u32 own)
+{
+	const struct rota_class *class = task_class_at(own - 1);
+	u32 cpu, first = own ? class->own_first : 0;
+	u32 end = own ? class->own_end : topology.nr_cpus;
+
+	kernel_for(cpu, first, end)
+	{
+		if (READ_ONCE(cpu_find(cpu)->owner) == own &&
+		    bpf_cpumask_test_cpu(cpu, p->cpus_ptr) && scx_bpf_test_and_clear_cpu_idle(cpu))
+			return cpu;
+	}
+	return -1;
+}
+
+static __always_inline const struct cpumask *own_shared(void)
+{
+	struct own_masks *masks;
+	u32 zero = 0;
+
+	masks = bpf_map_lookup_elem(&own_masks, &zero);
+	return masks ? (const struct cpumask *)masks->shared : NULL;
+}
+
+/* The same by the kernel's rule for what wakes, for who owns none. */
+static s32 own_select_shared(struct task_struct *p, s32 prev_cpu, u64 wake_flags)
+{
+	const struct cpumask *shared = own_shared();
+
+	if (!shared || !bpf_ksym_exists(scx_bpf_select_cpu_and))
+		return -1;
+	return scx_bpf_select_cpu_and(p, prev_cpu, wake_flags, shared, 0);
+}
+
+/* An idle CPU where the task belongs, which is idle no more for others; -1: none. */
+static s32 own_pick_idle(const struct task_struct *p, u32 own)
+{
+	const struct cpumask *shared;
+
+	if (!own_cpus)
+		return scx_bpf_pick_idle_cpu(p->cpus_ptr, 0);
+	if (own || p->nr_cpus_allowed < topology.nr_cpus)
+		return own_find_idle(p, own);
+	shared = own_shared();
+	return shared ? scx_bpf_pick_idle_cpu(shared, 0) : -1;
+}
+
+/* Makes the mask of the CPUs that may take anybody. */
+static s32 own_share(void)
+{
+	struct bpf_cpumask *shared;
+	struct own_masks *masks;
+	u32 cpu, zero = 0;
+
+	masks = bpf_map_lookup_elem(&own_masks, &zero);
+	shared = bpf_cpumask_create();
+	if (!masks || !shared) {
+		if (shared)
+			bpf_cpumask_release(shared);
+		return -ENOMEM;
+	}
+	kernel_for(cpu, 0, topology.nr_cpus)
+	{
+		u32 owner = cpu_owner[cpu & (ROTA_MAX_CPUS - 1)];
+
+		if (!owner || owner & OWN_LENDS)
+			bpf_cpumask_set_cpu(cpu, shared);
+	}
+	shared = bpf_kptr_xchg(&masks->shared, shared);
+	if (shared)
+		bpf_cpumask_release(shared);
+	return 0;
+}
+
+static void own_move_all(u64 dsq, u64 to)
+{
+	struct task_struct *p;
+
+	kernel_for_waiting(it, p, dsq)
+	{
+		kernel_move_vtime(&it, p, to, p->scx.dsq_vtime);
+	}
+}
+
+/* Moves who waits in a queue that nobody serves any more to that of this CPU. */
+__noinline int own_rehome(u64 dsq, u32 cpu)
+{
+	/* For the program that may sleep. */
+	bpf_rcu_read_lock();
+	own_move_all(dsq, own_queue(cpu_find(cpu)));
+	bpf_rcu_read_unlock();
+	WRITE_ONCE(llc_find(cpu_find(cpu)->llc)->priority_ns, kernel_now());
+	scx_bpf_kick_cpu(cpu, KICK_PREEMPT);
+	return 0;
+}
+
+/* A CPU without an owner. */
+static u32 own_free_cpu(void)
+{
+	u32 cpu;
+
+	kernel_for(cpu, 0, topology.nr_cpus)
+	{
+		if (!cpu_find(cpu)->owner)
+			return cpu;
+	}
+	return 0;
+}
+
+/* Does a class have a CPU? */
+static bool own_any(u32 own)
+{
+	u32 cpu;
+
+	kernel_for(cpu, 0, topology.nr_cpus)
+	{
+		if (cpu_find(cpu)->owner == own)
+			return true;
+	}
+	return false;
+}
+
+/* A CPU goes offline: it belongs to nobody, and its owner may have none any more. */
+static void own_offline(struct cpu_ctx *cpuc)
+{
+	u32 own = cpuc->owner;
+
+	cpuc->owner = 0;
+	if (!own || own_any(own))
+		return;
+	task_class_at(own - 1)->own_end = 0;
+	task_outdate_all();
+	own_rehome(QUEUE_OWNED(own), own_free_cpu());
+}
+
+/* Every CPU whose owner has changed looks at what it runs and at what waits there. */
+static void own_assign(u32 cpu)
+{
+	struct cpu_ctx *cpuc = cpu_find(cpu);
+	u32 owner = cpu_owner[cpu & (ROTA_MAX_CPUS - 1)];
+
+	cpuc->lends = owner & OWN_LENDS;
+	owner &= ~OWN_LENDS;
+	if (cpuc->owner == owner)
+		return;
+	WRITE_ONCE(cpuc->owner, owner);
+	scx_bpf_kick_cpu(cpu, KICK_PREEMPT);
+}
+
+/* The daemon has written cpu_owner, and the ranges of the classes. 0 or a negative errno. */
+SEC("syscall")
+int rota_own(void *args)
+{
+	s32 err = own_share();
+	u32 n;
+
+	if (err)
+		return err;
+	kernel_for(n, 1, ROTA_MAX_CLASSES)
+	{
+		err = task_own_at(n - 1) ? scx_bpf_create_dsq(QUEUE_OWNED(n), -1) : 0;
+		if (err && err != -EEXIST)
+			return err;
+	}
+	kernel_for(n, 0, topology.nr_cpus)
+	{
+		own_assign(n);
+	}
+	task_outdate_all();
+	return 0;
+}
+
+/* Again and again: nobody is left in a queue that has lost its last CPU meanwhile. */
+SEC("syscall")
+int rota_own_sweep(void *args)
+{
+	u32 n;
+
+	kernel_for(n, 1, ROTA_MAX_CLASSES)
+	{
+		if (!task_own_at(n - 1) && scx_bpf_dsq_nr_queued(QUEUE_OWNED(n)) > 0)
+			own_rehome(QUEUE_OWNED(n), own_free_cpu());
+	}
+	kernel_for(n, 0, topology.nr_llcs)
+	{
+		if (cpu_find(cpu_in_llc(n, 0))->owner &&
+		    scx_bpf_dsq_nr_queued(QUEUE_PRIORITY(n)) > 0)
+			own_rehome(QUEUE_PRIORITY(n), own_free_cpu());
+	}
+	return 0;
+}

@@ -1,0 +1,165 @@
+package daemon
+
+import (
+	"context"
+	"io/fs"
+	"reflect"
+	"slices"
+	"time"
+
+	"rota/internal/cpulist"
+	"rota/internal/dedicate"
+	"rota/internal/sched"
+)
+
+// lookEvery is how often we look whether CPUs have to be chosen anew: a CPU went or came,
+// or interrupts moved.
+const lookEvery = time.Second
+
+// followCPUs gives the classes their CPUs and looks again until ctx ends. What it
+// returns is closed when it looks no more.
+func (d *Daemon) followCPUs(ctx context.Context, s *session) <-chan struct{} {
+	done := make(chan struct{})
+	seen := dedicate.Watched(d.Root, s.plan().devices())
+	d.chooseCPUs(s)
+	go func() {
+		defer close(done)
+		tick := time.NewTicker(lookEvery)
+		defer tick.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-tick.C:
+			}
+			devices := s.plan().devices()
+			if devices == nil {
+				continue
+			}
+			s.sweep(d)
+			if now := dedicate.Watched(d.Root, devices); now != seen {
+				seen = now
+				d.chooseCPUs(s)
+			}
+		}
+	}()
+	return done
+}
+
+// chooseCPUs is dedicate for who does not hold change.
+func (d *Daemon) chooseCPUs(s *session) {
+	d.change.Lock()
+	defer d.change.Unlock()
+	d.dedicate(s)
+}
+
+// dedicate chooses the CPUs of the classes and puts them in force, with change held. What
+// can't be had is said in the log and in the status; the classes go on without.
+func (d *Daemon) dedicate(s *session) {
+	plan := s.plan()
+	devices := plan.devices()
+	if devices == nil {
+		return
+	}
+	machine, err := dedicate.Read(d.Root, devices)
+	if err != nil {
+		d.Log.Warn("dedicated CPUs: the machine can't be read", "error", err)
+		return
+	}
+	for cpu, domain := range s.scheduler.Domains() {
+		machine.Domain[cpu] = int(domain)
+	}
+	for i, b := range machine.Bound {
+		if task, err := s.scheduler.Explain(uint32(b.PID)); err == nil && task.Class < len(plan.slots) {
+			machine.Bound[i].Class = plan.slots[task.Class].class.Name
+		}
+	}
+	next := plan.granted(dedicate.Choose(machine, plan.wants()))
+	if reflect.DeepEqual(next.slots, plan.slots) {
+		return
+	}
+	if err := s.configure(next); err != nil {
+		if err != fs.ErrClosed {
+			d.Log.Warn("dedicated CPUs: not in force", "error", err)
+			s.note(err.Error())
+		}
+		return
+	}
+	for i, slot := range next.slots {
+		if reflect.DeepEqual(slot, plan.slots[i]) {
+			continue
+		}
+		d.Log.Info("dedicated CPUs: chosen", "class", slot.class.Name, "cpus", cpulist.String(slot.class.Own.CPUs), "note", slot.note)
+	}
+}
+
+// devices are those whose interrupts matter; nil: no class wants CPUs or has any.
+func (p *plan) devices() []string {
+	var names []string
+	for _, slot := range p.slots {
+		if !slot.cpus.Wanted() && len(slot.class.Own.CPUs) == 0 {
+			continue
+		}
+		names = append([]string{}, names...)
+		for _, name := range []string{slot.cpus.Follow, slot.cpus.Avoid} {
+			if name != "" && !slices.Contains(names, name) {
+				names = append(names, name)
+			}
+		}
+	}
+	return names
+}
+
+// wants is what the classes want, in the order of their indexes.
+func (p *plan) wants() []dedicate.Want {
+	var wants []dedicate.Want
+	for _, slot := range p.slots {
+		if slot.cpus.Wanted() {
+			wants = append(wants, dedicate.Want{
+				Class: slot.class.Name, Count: slot.cpus.Count, List: slot.cpus.List,
+				Follow: slot.cpus.Follow, Avoid: slot.cpus.Avoid, Before: slot.class.Own.CPUs,
+			})
+		}
+	}
+	return wants
+}
+
+// granted is p with these CPUs.
+func (p *plan) granted(grants []dedicate.Grant) *plan {
+	next := *p
+	next.slots = slices.Clone(p.slots)
+	for i := range next.slots {
+		slot := &next.slots[i]
+		slot.class.Own, slot.note = sched.Own{}, ""
+		for _, grant := range grants {
+			if grant.Class == slot.class.Name {
+				slot.class.Own = sched.Own{CPUs: grant.CPUs, Lend: slot.cpus.Lend && len(grant.CPUs) > 0}
+				slot.note = grant.Refused + grant.Missing
+			}
+		}
+	}
+	return &next
+}
+
+// sweep looks for tasks that wait where nobody looks any more.
+func (s *session) sweep(d *Daemon) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return
+	}
+	if err := s.scheduler.Sweep(); err != nil {
+		d.Log.Warn("dedicated CPUs: sweep", "error", err)
+	}
+}
+
+// note says of every class that wants CPUs why it has none.
+func (s *session) note(why string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i := range s.planned.slots {
+		if slot := &s.planned.slots[i]; slot.cpus.Wanted() {
+			slot.note = why
+		}
+	}
+}

@@ -1,0 +1,98 @@
+package daemon
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"reflect"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"rota/internal/api"
+)
+
+const ownerConfig = "classes: [{name: a, tier: priority, cpus: {dedicated: 1, lend: true}}]\n"
+
+// online says which CPUs of the fake machine are online.
+func online(t *testing.T, d *Daemon, list string) {
+	t.Helper()
+	dir := filepath.Join(filepath.Dir(d.Source.Path), "sys/devices/system/cpu")
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "online"), []byte(list+"\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// owner is what the status says of the class a.
+func owner(t *testing.T, d *Daemon) api.Class {
+	t.Helper()
+	for _, c := range d.Status().Classes {
+		if c.Name == "a" {
+			return c
+		}
+	}
+	t.Fatal("no class a")
+	return api.Class{}
+}
+
+func TestDedicate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake()
+		d, _ := newDaemon(t, ownerConfig, func() (Scheduler, error) { return f, nil })
+		online(t, d, "0-3")
+		ctx, cancel := context.WithCancel(t.Context())
+		done := start(ctx, d)
+		synctest.Wait()
+		if c := owner(t, d); !reflect.DeepEqual(c.CPUs, []int{3}) || !c.CPUsLent || c.CPUsNote != "" {
+			t.Errorf("at first: %v, lent %v, %q", c.CPUs, c.CPUsLent, c.CPUsNote)
+		}
+		if own := f.last().Classes[1].Own; !reflect.DeepEqual(own.CPUs, []int{3}) || !own.Lend {
+			t.Errorf("the scheduler was told %+v", own)
+		}
+		online(t, d, "0-2") // CPU 3 goes offline
+		time.Sleep(2 * lookEvery)
+		synctest.Wait()
+		if own := f.last().Classes[1].Own; !reflect.DeepEqual(own.CPUs, []int{2}) {
+			t.Errorf("after CPU 3 went: the scheduler was told %+v", own)
+		}
+		configured := len(f.params)
+		time.Sleep(10 * lookEvery)
+		if len(f.params) != configured {
+			t.Errorf("configured %d times although nothing changed", len(f.params)-configured)
+		}
+		online(t, d, "0")
+		time.Sleep(2 * lookEvery)
+		synctest.Wait()
+		if c := owner(t, d); len(c.CPUs) != 0 || c.CPUsLent || c.CPUsNote != "no CPU would be left for all others" {
+			t.Errorf("with one CPU: %v, %q", c.CPUs, c.CPUsNote)
+		}
+		cancel()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestDedicateAfterReload(t *testing.T) {
+	d, f := attached(t, ownerConfig)
+	online(t, d, "0-3")
+	for _, step := range []struct {
+		config string
+		cpus   []int
+	}{
+		{ownerConfig, []int{3}},
+		{"classes: [{name: a, tier: priority, cpus: {dedicated: \"1-2\"}}]\n", []int{1, 2}},
+		{"classes: [{name: a, tier: priority}]\n", nil},
+	} {
+		rewrite(t, d, step.config)
+		if _, err := d.Reload(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if own := f.last().Classes[1].Own; !reflect.DeepEqual(own.CPUs, step.cpus) {
+			t.Errorf("%s: the scheduler was told %+v, want %v", step.config, own, step.cpus)
+		}
+	}
+}

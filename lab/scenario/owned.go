@@ -1,0 +1,252 @@
+package scenario
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"syscall"
+	"time"
+
+	"rota/lab/guest"
+)
+
+// rowShared is rota with the same class, but without CPUs of its own.
+const rowShared = "rota-shared"
+
+const (
+	// ownedWithin is how soon others must have left a CPU that has got an owner.
+	ownedWithin = 10 * time.Millisecond
+	// ownedSettle is how soon CPUs are chosen anew when one went: rota looks each second.
+	ownedSettle = 2500 * time.Millisecond
+	ownedHogs   = 2 // tasks of the owner, and CPUs that it has
+)
+
+const (
+	sharedConfig = `classes:
+  - {name: owner, tier: priority}
+rules:
+  - {match: {comm: "own-*"}, class: owner}
+`
+	ownedWord = `cpus: {dedicated: 2}`
+	lentWord  = `cpus: {dedicated: 2, lend: true}`
+)
+
+// withCPUs is sharedConfig with CPUs for the class.
+func withCPUs(word string) string {
+	return strings.Replace(sharedConfig, "tier: priority", "tier: priority, "+word, 1)
+}
+
+// owned measures what a class gets that has CPUs of its own, what others have there, and
+// what becomes of it when a CPU goes and when CPUs are lent.
+func owned() Scenario {
+	only := func(b Bound) []Bound { b.Row = rowClasses; return []Bound{b} }
+	const beside, lent = "two always runnable tasks of the owner of two CPUs, beside 8 hogs", "CPUs that are lent"
+	return Scenario{
+		Name:     "owned",
+		Title:    "CPUs of a class",
+		Question: "What does a class get that has CPUs of its own, do all others leave them, and what do they get back?",
+		Rows: []Row{
+			{Name: rowKernel, Scheduler: "kernel"},
+			{Name: rowShared, Scheduler: "rota", Config: sharedConfig, About: "with a priority class without CPUs of its own"},
+			{Name: rowClasses, Scheduler: "rota", Config: sharedConfig},
+		},
+		Metrics: []Metric{
+			{Name: "owner_pct", Group: beside, Label: "of two CPUs, the owner's tasks get", Better: 1, Bounds: only(Bound{AtLeast: 99})},
+			{Name: "others_pct", Group: beside, Label: "of the others, all hogs get", Bounds: only(Bound{AtLeast: 98})},
+			{Name: "on_time", Group: beside, Label: "hogs ran there for 0 ns from 10 ms after the reload on (1 = yes)", Bounds: only(Bound{AtLeast: 1})},
+			{Name: "offline_pct", Group: "one of its CPUs goes offline", Label: "of two CPUs, chosen anew, the owner's tasks get", Bounds: only(Bound{AtLeast: 98})},
+			{Name: "lent_pct", Group: lent, Label: "while the owner sleeps, hogs get of all four", Better: 1, Bounds: only(Bound{AtLeast: 98})},
+			{Name: "returned_pct", Group: lent, Label: "of the first 100 ms after that, the owner's tasks get", Better: 1, Bounds: only(Bound{AtLeast: 97})},
+		},
+		Loads: []string{"hog"},
+		Limit: 60 * time.Second,
+		Run:   runOwned,
+	}
+}
+
+// ownedRun are the tasks of the owner and the others.
+type ownedRun struct {
+	g             *guest.Guest
+	owner, others *stage
+}
+
+func runOwned(g *guest.Guest) error {
+	if err := os.Symlink("hog", "/bin/own-hog"); err != nil {
+		return err
+	}
+	r := &ownedRun{g: g, owner: newStage(g, "owner"), others: newStage(g, "others")}
+	defer r.owner.stop()
+	defer r.others.stop()
+	if _, err := r.others.startHogs(2*g.CPUs, guest.Cmd{}); err != nil {
+		return err
+	}
+	if _, err := r.owner.startHogs(ownedHogs, guest.Cmd{Path: "/bin/own-hog"}); err != nil {
+		return err
+	}
+	g.Sleep(200 * time.Millisecond) // for their class
+	if g.Row.Name != rowClasses {
+		return r.share("owner_pct", "others_pct", time.Second)
+	}
+	for _, step := range []func() error{r.dedicate, r.offline, r.lend} {
+		if err := step(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// dedicate gives the class its CPUs and measures what it and the others have of it.
+func (r *ownedRun) dedicate() error {
+	if err := r.reload(ownedWord); err != nil {
+		return err
+	}
+	r.g.Sleep(ownedWithin)
+	before, err := r.strays()
+	if err != nil {
+		return err
+	}
+	if err := r.share("owner_pct", "others_pct", time.Second); err != nil {
+		return err
+	}
+	after, err := r.strays()
+	if err != nil {
+		return err
+	}
+	r.g.Event("strays", fmt.Sprintf("%d us until 10 ms after the reload, %d us a second later", before, after))
+	r.g.Metric("on_time", truth(before == after))
+	return nil
+}
+
+// offline takes one of the CPUs away: the class must get another.
+func (r *ownedRun) offline() error {
+	cpus, err := r.owns()
+	if err != nil {
+		return err
+	}
+	last := cpus[len(cpus)-1]
+	if err := setOnline(last, "0"); err != nil {
+		return err
+	}
+	r.g.Sleep(ownedSettle)
+	if err := r.share("offline_pct", "", time.Second); err != nil {
+		return err
+	}
+	return setOnline(last, "1")
+}
+
+// lend lets the owner sleep, and wakes it again.
+func (r *ownedRun) lend() error {
+	if err := r.reload(lentWord); err != nil {
+		return err
+	}
+	r.g.Sleep(ownedSettle)
+	r.owner.pause()
+	r.g.Sleep(100 * time.Millisecond)
+	used, err := cpuTime(r.others, time.Second)
+	if err != nil {
+		return err
+	}
+	r.g.Metric("lent_pct", 100*used.Seconds()/float64(r.g.CPUs))
+	r.owner.signal(syscall.SIGCONT)
+	return r.share("returned_pct", "", 100*time.Millisecond)
+}
+
+// share measures what the owner's tasks get of as many CPUs, and the others of the rest.
+func (r *ownedRun) share(owner, others string, d time.Duration) error {
+	before, err := cpuUsed(r.others)
+	if err != nil {
+		return err
+	}
+	used, err := cpuTime(r.owner, d)
+	if err != nil {
+		return err
+	}
+	after, err := cpuUsed(r.others)
+	if err != nil {
+		return err
+	}
+	r.g.Metric(owner, 100*used.Seconds()/(ownedHogs*d.Seconds()))
+	if others != "" {
+		r.g.Metric(others, 100*(after-before).Seconds()/(float64(r.g.CPUs-ownedHogs)*d.Seconds()))
+	}
+	return nil
+}
+
+// cpuTime is the CPU time that all tasks of a stage get in the next d.
+func cpuTime(s *stage, d time.Duration) (time.Duration, error) {
+	done, err := s.progress(d)
+	var sum time.Duration
+	for _, slot := range done {
+		sum += time.Duration(slot.CPUNs)
+	}
+	return sum, err
+}
+
+// cpuUsed is the CPU time that they have had.
+func cpuUsed(s *stage) (sum time.Duration, err error) {
+	board, err := s.read()
+	for _, slot := range board {
+		sum += time.Duration(slot.CPUNs)
+	}
+	return sum, err
+}
+
+// reload gives the class CPUs in these words.
+func (r *ownedRun) reload(word string) error {
+	if err := os.WriteFile(rotaConfig, []byte(withCPUs(word)), 0o644); err != nil {
+		return err
+	}
+	if out, err := r.g.Rota("reload"); err != nil {
+		return fmt.Errorf("rota reload: %w: %s", err, out.Stderr)
+	}
+	_, err := r.owns()
+	return err
+}
+
+// ownedStatus is what the daemon says of CPUs.
+type ownedStatus struct {
+	Classes []struct {
+		Name string `json:"name"`
+		CPUs []int  `json:"cpus"`
+		Note string `json:"cpusNote"`
+	} `json:"classes"`
+	CPUs []struct {
+		Stray int64 `json:"strayMicros"`
+	} `json:"cpus"`
+}
+
+func (r *ownedRun) status() (status ownedStatus, err error) {
+	out, err := r.g.Rota("status", "--json")
+	if err != nil {
+		return status, err
+	}
+	return status, json.Unmarshal([]byte(out.Stdout), &status)
+}
+
+// owns are the CPUs of the class, as many as it wants.
+func (r *ownedRun) owns() ([]int, error) {
+	status, err := r.status()
+	if err != nil {
+		return nil, err
+	}
+	for _, class := range status.Classes {
+		if class.Name == "owner" && len(class.CPUs) == ownedHogs {
+			return class.CPUs, nil
+		}
+		if class.Name == "owner" {
+			return nil, fmt.Errorf("class owner has CPUs %v, must be %d of them: %s", class.CPUs, ownedHogs, class.Note)
+		}
+	}
+	return nil, errors.New("rota status --json: no class owner in it")
+}
+
+// strays is the time in us that others had on owned CPUs on their way out.
+func (r *ownedRun) strays() (sum int64, err error) {
+	status, err := r.status()
+	for _, cpu := range status.CPUs {
+		sum += cpu.Stray
+	}
+	return sum, err
+}
