@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"context"
+	"errors"
 	"io/fs"
 	"reflect"
 	"slices"
@@ -79,7 +80,7 @@ func (d *Daemon) dedicate(s *session) {
 		return
 	}
 	if err := s.configure(next); err != nil {
-		if err != fs.ErrClosed {
+		if !errors.Is(err, fs.ErrClosed) {
 			d.Log.Warn("dedicated CPUs: not in force", "error", err)
 			s.note(err.Error())
 		}
@@ -157,9 +158,12 @@ func (s *session) sweep(d *Daemon) {
 func (s *session) note(why string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for i := range s.planned.slots {
-		if slot := &s.planned.slots[i]; slot.cpus.Wanted() {
+	next := *s.planned // readers have the old one
+	next.slots = slices.Clone(next.slots)
+	for i := range next.slots {
+		if slot := &next.slots[i]; slot.cpus.Wanted() {
 			slot.note = why
 		}
 	}
+	s.planned = &next
 }

@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -10,6 +11,7 @@ import (
 	"time"
 
 	"rota/internal/api"
+	"rota/internal/config"
 )
 
 const ownerConfig = "classes: [{name: a, tier: priority, cpus: {dedicated: 1, lend: true}}]\n"
@@ -94,5 +96,27 @@ func TestDedicateAfterReload(t *testing.T) {
 		if own := f.last().Classes[1].Own; !reflect.DeepEqual(own.CPUs, step.cpus) {
 			t.Errorf("%s: the scheduler was told %+v, want %v", step.config, own, step.cpus)
 		}
+	}
+}
+
+func TestDedicateRefusedByKernel(t *testing.T) {
+	d, f := attached(t, "classes: [{name: a, tier: priority}]\n")
+	online(t, d, "0-3")
+	s := d.current()
+	plan, err := s.plan().next(&config.Config{Slice: config.DefaultSlice, Classes: []config.Class{
+		{Name: config.DefaultClass, Tier: config.TierFair, Weight: 100},
+		{Name: "a", Tier: config.TierPriority, Weight: 100, CPUs: config.CPUs{Count: 1}}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.configure(plan); err != nil {
+		t.Fatal(err)
+	}
+	f.mu.Lock()
+	f.refuse = errors.New("no such function")
+	f.mu.Unlock()
+	d.chooseCPUs(s)
+	if c := owner(t, d); len(c.CPUs) != 0 || c.CPUsNote != "no such function" {
+		t.Errorf("%v, %q", c.CPUs, c.CPUsNote)
 	}
 }
