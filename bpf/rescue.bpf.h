@@ -103,6 +103,8 @@ __noinline bool rescue_orphan(u32 cpu, u64 now_ns)
 {
 	u32 n, nr = topology.nr_cpus, llc = cpu_find(cpu)->llc;
 
+	if (own_closed(cpu_find(cpu)))
+		return false;
 	kernel_for(n, 1, nr)
 	{
 		u32 from = (cpu + n) % (nr ?: 1);
