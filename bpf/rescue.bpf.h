@@ -69,6 +69,16 @@ __noinline int rescue_hand_over(u64 dsq, u32 cpu)
 	return 0;
 }
 
+/* The same for all queues of a CPU but that of cpu.max, which others adopt. */
+static void rescue_hand_over_all(u32 cpu)
+{
+	rescue_hand_over(QUEUE_FAIR(cpu), cpu);
+	rescue_hand_over(QUEUE_FAIR_PARKED(cpu), cpu);
+	rescue_hand_over(QUEUE_BACKGROUND(cpu), cpu);
+	rescue_hand_over(QUEUE_BACKGROUND_PARKED(cpu), cpu);
+	rescue_hand_over(QUEUE_CAPPED(cpu), cpu);
+}
+
 static bool rescue_waiting(struct cpu_ctx *cpuc, u32 tier, u32 cpu, u64 now_ns)
 {
 	struct cpu_queue *queue = cpu_queue(cpuc, tier);
@@ -94,8 +104,15 @@ static bool rescue_abandoned(u32 cpu, u32 tier, u32 from, u64 now_ns)
 	return cpu_waiting(cpu_queue(cpu_find(from), tier)) && place_pull(cpu, tier, from, now_ns);
 }
 
+/* Does anybody wait in a queue of that CPU? */
+static __always_inline bool rescue_stranded(const struct cpu_ctx *cpuc)
+{
+	return priority_others_wait(cpuc) || READ_ONCE(cpuc->queued_capped);
+}
+
 /*
- * Takes over a task from a CPU that schedules no more. One that a higher scheduling class
+ * Takes over a task from a CPU that schedules no more. Who may run nowhere else is handed to
+ * that CPU itself: it still runs what it was given. One that a higher scheduling class
  * keeps, or that is idle, looks the same: then nobody waits there, or should not. Not
  * static, as rescue_from.
  */
@@ -112,11 +129,15 @@ __noinline bool rescue_orphan(u32 cpu, u64 now_ns)
 
 		if (!rescue_silent(fromc, now_ns))
 			continue;
+		if (fromc->llc != llc && kernel_move_to_local(QUEUE_PRIORITY(fromc->llc)))
+			return true;
+		if (!rescue_stranded(fromc))
+			continue;
 		if (rescue_abandoned(cpu, ROTA_FAIR, from, now_ns) ||
 		    rescue_abandoned(cpu, ROTA_BACKGROUND, from, now_ns) ||
-		    (READ_ONCE(fromc->queued_capped) && kernel_move_to_local(QUEUE_CAPPED(from))) ||
-		    (fromc->llc != llc && kernel_move_to_local(QUEUE_PRIORITY(fromc->llc))))
+		    kernel_move_to_local(QUEUE_CAPPED(from)))
 			return true;
+		rescue_hand_over_all(from);
 	}
 	return false;
 }

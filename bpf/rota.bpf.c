@@ -635,11 +635,7 @@ void ROTA_OP(cpu_offline, s32 cpu)
 {
 	cpu_find(cpu)->curr_tier = ROTA_NONE;
 	own_offline(cpu_find(cpu));
-	rescue_hand_over(QUEUE_FAIR(cpu), cpu);
-	rescue_hand_over(QUEUE_FAIR_PARKED(cpu), cpu);
-	rescue_hand_over(QUEUE_BACKGROUND(cpu), cpu);
-	rescue_hand_over(QUEUE_BACKGROUND_PARKED(cpu), cpu);
-	rescue_hand_over(QUEUE_CAPPED(cpu), cpu);
+	rescue_hand_over_all(cpu);
 	rescue_hand_over(QUEUE_LIMITED(cpu), cpu);
 }
 

@@ -55,20 +55,21 @@ func setOnline(cpu int, online string) error {
 const readerLimit = 10 * time.Second
 
 // readers takes a CPU away on which tasks wait that were preempted inside read sections of
-// RCU: over their cap, and of tier background. The kernel waits for these sections before
+// RCU: over their cap, of tier background, and bound to that CPU. The kernel waits for these sections before
 // the CPU is gone, and the CPU looks at no queue any more.
 func readers(r *faultRun) error {
 	s := newStage(r.g, "readers")
 	defer s.stop()
-	for _, path := range []string{"/bin/scarce-walk", "/bin/later-walk"} {
-		if err := os.Symlink("walk", path); err != nil {
+	last := strconv.Itoa(r.g.CPUs - 1)
+	for _, c := range []guest.Cmd{{Path: "/bin/scarce-walk"}, {Path: "/bin/later-walk"}, {Path: "/bin/bound-walk", CPUs: last}} {
+		if err := os.Symlink("walk", c.Path); err != nil {
 			return err
 		}
-		if _, err := s.startHogs(r.g.CPUs, guest.Cmd{Path: path}); err != nil {
+		if _, err := s.startHogs(2, c); err != nil {
 			return err
 		}
 	}
-	r.g.Sleep(500 * time.Millisecond) // for the class and its cap
+	r.g.Sleep(200 * time.Millisecond) // for the class and its cap
 	begin := time.Now()
 	if err := r.replug(r.g.CPUs - 1); err != nil {
 		return err
