@@ -92,6 +92,14 @@ func TestClasses(t *testing.T) {
 			{Comm: "clang-19", Exe: "/usr/lib/llvm-19/bin/clang"}:                                                   "background",
 			{Comm: "localsearch", Cgroup: "/user.slice/user-1000.slice/user@1000.service/background.slice/x.scope"}: "background",
 		},
+		"user-plane.yaml": {
+			{Comm: "upf", Exe: "/usr/bin/open5gs-upfd"}:             "network",
+			{Comm: "upf", Exe: "/opt/free5gc/bin/upf"}:              "network",
+			{Comm: "nr-gnb", Exe: "/ueransim/build/nr-gnb"}:         "network",
+			{Comm: "smf", Exe: "/opt/free5gc/bin/smf"}:              "control",
+			{Comm: "fluent-bit", Exe: "/fluent-bit/bin/fluent-bit"}: "background",
+			{Comm: "upf", Exe: "/usr/bin/python3"}:                  "",
+		},
 	} {
 		c, err := config.Read(name, class.Check)
 		if err != nil {
