@@ -7,8 +7,8 @@
  *
  * How: a program that the daemon runs by system call. It finds the task by
  * tid, compares the start time if the daemon knows it, writes the class into
- * the task and marks its copies as old. A running task whose tier changes is
- * put through the scheduler at once; a waiting one is when it next runs.
+ * the task and marks its copies as old. A running task whose tier changes, or on
+ * whose CPUs it belongs, is put through the scheduler at once; a waiting one is when it next runs.
  *
  * Limits: one task per call.
  */
@@ -43,8 +43,8 @@ static void class_change(struct task_struct *p, struct task_ctx *taskc, u32 clas
 	taskc->fair_weight = 0;
 	/* Only a tag: a reader sees the old class or the new one, both whole. */
 	task_outdate(taskc);
-	if (task_class(taskc)->tier != taskc->tier && cpu < topology.nr_cpus &&
-	    READ_ONCE(cpu_find(cpu)->curr_tid) == p->pid)
+	if ((task_class(taskc)->tier != taskc->tier || task_own_at(class) != taskc->own) &&
+	    cpu < topology.nr_cpus && READ_ONCE(cpu_find(cpu)->curr_tid) == p->pid)
 		scx_bpf_kick_cpu(cpu, KICK_PREEMPT);
 }
 

@@ -122,12 +122,14 @@ static __always_inline bool inherit_vacant(const struct task_struct *p, u32 own,
 	       bpf_cpumask_test_cpu(cpu, p->cpus_ptr);
 }
 
-/* Whose CPUs it belongs on while it is boosted. */
+/* On whose CPUs it belongs. */
 static __always_inline u32 inherit_own(struct task_struct *p)
 {
 	const struct task_ctx *taskc = task_try(p);
 
-	return taskc ? task_own_at(taskc->lent) : 0;
+	if (!taskc)
+		return 0;
+	return task_own_at(task_boosted(taskc) ? taskc->lent : taskc->class);
 }
 
 /*
@@ -145,6 +147,8 @@ __noinline int inherit_call(u32 tid, u32 cpu)
 	if (!p)
 		return 0;
 	own = inherit_own(p);
+	if (cpu_find(cpu)->owner != own && place_home(p, own, cpu) < 0)
+		own = cpu_find(cpu)->owner; /* it may run nowhere else */
 	if (own && cpu_find(cpu)->owner != own)
 		cpu = task_class_at(own - 1)->own_first;
 	if (!inherit_vacant(p, own, at)) {
@@ -462,7 +466,8 @@ static bool inherit_fetch(struct task_struct *p, u32 cpu)
 
 	if (!taskc || !task_boosted(taskc) || taskc->joined < 0)
 		return false;
-	if (cpu_find(cpu)->owner != task_own_at(taskc->lent))
+	if (cpu_find(cpu)->owner != task_own_at(taskc->lent) &&
+	    place_home(p, task_own_at(taskc->lent), cpu) >= 0)
 		return false;
 	from = taskc->joined;
 	tier = taskc->tier;

@@ -340,12 +340,14 @@ bool scx_bpf_task_set_slice(struct task_struct *p, u64 slice) __ksym __weak;
 	     ((p) = bpf_iter_scx_dsq_next(&it));)
 
 /*
- * Must the task stay on its CPU for now? Our own programs disable the migration of
- * the task on whose time they run: that one does not count.
+ * Must the task stay on its CPU for now? Where the kernel preempts read sections of RCU,
+ * our own programs disable the migration of the task on whose time they run: that one
+ * does not count.
  */
 static __always_inline bool kernel_pinned(const struct task_struct *p)
 {
-	return p->migration_disabled > (p == bpf_get_current_task_btf());
+	return p->migration_disabled >
+	       (p == bpf_get_current_task_btf() && bpf_core_field_exists(p->rcu_read_lock_nesting));
 }
 
 /* Was the waiting task preempted where grace periods of RCU wait for it? */

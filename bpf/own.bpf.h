@@ -126,79 +126,79 @@ static s32 own_share(void)
 	return 0;
 }
 
-static void own_move_all(u64 dsq, u64 to)
-{
-	struct task_struct *p;
-
-	kernel_for_waiting(it, p, dsq)
-	{
-		kernel_move_vtime(&it, p, to, p->scx.dsq_vtime);
-	}
-}
-
-/* Moves who waits in a queue that nobody serves any more to that of this CPU. */
-__noinline int own_rehome(u64 dsq, u32 cpu)
-{
-	/* For the program that may sleep. */
-	bpf_rcu_read_lock();
-	own_move_all(dsq, own_queue(cpu_find(cpu)));
-	bpf_rcu_read_unlock();
-	WRITE_ONCE(llc_find(cpu_find(cpu)->llc)->priority_ns, kernel_now());
-	scx_bpf_kick_cpu(cpu, KICK_PREEMPT);
-	return 0;
-}
-
-/* A CPU without an owner. */
-static u32 own_free_cpu(void)
+/* Does a CPU look into this queue on which the task may run? */
+static bool own_served(const struct task_struct *p, u64 dsq)
 {
 	u32 cpu;
 
 	kernel_for(cpu, 0, topology.nr_cpus)
 	{
-		if (!cpu_find(cpu)->owner)
-			return cpu;
-	}
-	return 0;
-}
-
-/* Does a class have a CPU? */
-static bool own_any(u32 own)
-{
-	u32 cpu;
-
-	kernel_for(cpu, 0, topology.nr_cpus)
-	{
-		if (cpu_find(cpu)->owner == own)
+		if (own_queue(cpu_find(cpu)) == dsq && bpf_cpumask_test_cpu(cpu, p->cpus_ptr))
 			return true;
 	}
 	return false;
 }
 
-/* A CPU goes offline: it belongs to nobody, and its owner may have none any more. */
+/* Moves who waits in a queue into which none of its CPUs looks to that of its last CPU. */
+static void own_move_lost(u64 dsq)
+{
+	struct task_struct *p;
+
+	kernel_for_waiting(it, p, dsq)
+	{
+		u32 cpu = p->thread_info.cpu;
+
+		if (own_served(p, dsq))
+			continue;
+		kernel_move_vtime(&it, p, own_queue(cpu_find(cpu)), p->scx.dsq_vtime);
+		WRITE_ONCE(llc_find(cpu_find(cpu)->llc)->priority_ns, kernel_now());
+		scx_bpf_kick_cpu(cpu, KICK_PREEMPT);
+	}
+}
+
+__noinline int own_rehome(u64 dsq)
+{
+	/* For the programs that may sleep. */
+	bpf_rcu_read_lock();
+	own_move_lost(dsq);
+	bpf_rcu_read_unlock();
+	return 0;
+}
+
+static void own_rehome_all(void)
+{
+	u32 n;
+
+	kernel_for(n, 1, ROTA_MAX_CLASSES + 1)
+	{
+		if (scx_bpf_dsq_nr_queued(QUEUE_OWNED(n)) > 0)
+			own_rehome(QUEUE_OWNED(n));
+	}
+	kernel_for(n, 0, topology.nr_llcs)
+	{
+		if (scx_bpf_dsq_nr_queued(QUEUE_PRIORITY(n)) > 0)
+			own_rehome(QUEUE_PRIORITY(n));
+	}
+}
+
+static void own_take_over(u32 cpu)
+{
+	struct cpu_ctx *cpuc = cpu_find(cpu);
+	u32 owner = cpu_owner[cpu & (ROTA_MAX_CPUS - 1)];
+
+	WRITE_ONCE(cpuc->lends, owner & OWN_LENDS);
+	WRITE_ONCE(cpuc->owner, owner & ~OWN_LENDS);
+}
+
+/* A CPU goes offline: who waits for its owner's CPUs may have none any more. */
 static void own_offline(struct cpu_ctx *cpuc)
 {
 	u32 own = cpuc->owner;
 
 	cpuc->owner = 0;
-	if (!own || own_any(own))
-		return;
-	task_class_at(own - 1)->own_end = 0;
-	task_outdate_all();
-	own_rehome(QUEUE_OWNED(own), own_free_cpu());
-}
-
-/* Every CPU whose owner has changed looks at what it runs and at what waits there. */
-static void own_assign(u32 cpu)
-{
-	struct cpu_ctx *cpuc = cpu_find(cpu);
-	u32 owner = cpu_owner[cpu & (ROTA_MAX_CPUS - 1)];
-
-	cpuc->lends = owner & OWN_LENDS;
-	owner &= ~OWN_LENDS;
-	if (cpuc->owner == owner)
-		return;
-	WRITE_ONCE(cpuc->owner, owner);
-	scx_bpf_kick_cpu(cpu, KICK_PREEMPT);
+	cpuc->lends = 0;
+	if (own)
+		own_rehome(QUEUE_OWNED(own));
 }
 
 /* The daemon has written cpu_owner, and the ranges of the classes. 0 or a negative errno. */
@@ -210,36 +210,30 @@ int rota_own(void *args)
 
 	if (err)
 		return err;
-	kernel_for(n, 1, ROTA_MAX_CLASSES)
+	kernel_for(n, 1, ROTA_MAX_CLASSES + 1)
 	{
 		err = task_own_at(n - 1) ? scx_bpf_create_dsq(QUEUE_OWNED(n), -1) : 0;
 		if (err && err != -EEXIST)
 			return err;
 	}
+	/* All of them before any looks: who must leave one is not to go to the next. */
 	kernel_for(n, 0, topology.nr_cpus)
 	{
-		own_assign(n);
+		own_take_over(n);
 	}
 	task_outdate_all();
+	kernel_for(n, 0, topology.nr_cpus)
+	{
+		scx_bpf_kick_cpu(n, KICK_PREEMPT);
+	}
+	own_rehome_all();
 	return 0;
 }
 
-/* Again and again: nobody is left in a queue that has lost its last CPU meanwhile. */
+/* Again and again: who entered a queue at the moment when it lost its CPUs. */
 SEC("syscall")
 int rota_own_sweep(void *args)
 {
-	u32 n;
-
-	kernel_for(n, 1, ROTA_MAX_CLASSES)
-	{
-		if (!task_own_at(n - 1) && scx_bpf_dsq_nr_queued(QUEUE_OWNED(n)) > 0)
-			own_rehome(QUEUE_OWNED(n), own_free_cpu());
-	}
-	kernel_for(n, 0, topology.nr_llcs)
-	{
-		if (cpu_find(cpu_in_llc(n, 0))->owner &&
-		    scx_bpf_dsq_nr_queued(QUEUE_PRIORITY(n)) > 0)
-			own_rehome(QUEUE_PRIORITY(n), own_free_cpu());
-	}
+	own_rehome_all();
 	return 0;
 }

@@ -266,10 +266,18 @@ static bool priority_dispatch_capped(struct cpu_ctx *cpuc, u32 cpu)
 	return false;
 }
 
+/* Was the queue of this CPU lately in use? That of an owner may be of several domains. */
+static __always_inline bool priority_recent(const struct cpu_ctx *cpuc, u64 now_ns)
+{
+	u64 last_ns = READ_ONCE(llc_find(cpuc->llc)->priority_ns);
+
+	return cpuc->owner || kernel_since(now_ns, last_ns) <= PRIORITY_RECENT_NS;
+}
+
 /* Does a priority task wait that this CPU would take if it looked? */
 static __always_inline bool priority_waits(const struct cpu_ctx *cpuc, u64 now_ns)
 {
-	if (kernel_since(now_ns, READ_ONCE(llc_find(cpuc->llc)->priority_ns)) > PRIORITY_RECENT_NS)
+	if (!priority_recent(cpuc, now_ns))
 		return false;
 	return scx_bpf_dsq_nr_queued(own_queue(cpuc)) > 0;
 }
@@ -285,7 +293,7 @@ static bool priority_dispatch(struct cpu_ctx *cpuc, u32 cpu, struct task_struct 
 		return false;
 	if (cpuc->queued_capped && priority_dispatch_capped(cpuc, cpu))
 		return true;
-	if (kernel_since(now_ns, READ_ONCE(llcc->priority_ns)) > PRIORITY_RECENT_NS)
+	if (!priority_recent(cpuc, now_ns))
 		return false;
 	if (prev && prevc->tier == ROTA_PRIORITY &&
 	    (!queue_head(dsq, &head_vt) || !eevdf_before(head_vt, prevc->deadline_vt)))

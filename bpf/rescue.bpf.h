@@ -129,7 +129,7 @@ __noinline bool rescue_orphan(u32 cpu, u64 now_ns)
 
 		if (!rescue_silent(fromc, now_ns))
 			continue;
-		if (fromc->llc != llc && kernel_move_to_local(QUEUE_PRIORITY(fromc->llc)))
+		if ((fromc->llc != llc || fromc->owner) && kernel_move_to_local(own_queue(fromc)))
 			return true;
 		if (!rescue_stranded(fromc))
 			continue;

@@ -250,6 +250,9 @@ static struct task_ctx *charge_prev(struct task_struct *prev, struct cpu_ctx *cp
 	/* A boost that has ended: it must enter a queue, at its own level. */
 	if (prevc->fair_weight && !task_boosted(prevc))
 		return NULL;
+	/* Whose class may have changed where it belongs: only a queue tells. */
+	if (own_cpus && prevc->generation != generation)
+		return NULL;
 	if (cpuc->owner != prevc->own && !cpuc->lends && place_home(prev, prevc->own, cpu) >= 0)
 		return NULL;
 	if (!limit_over(prev, prevc, now_ns))
@@ -628,6 +631,7 @@ void ROTA_OP(cgroup_set_bandwidth, struct cgroup *cgrp, u64 period_us, u64 quota
 SEC("struct_ops.s/rota_cpu_online")
 void ROTA_OP(cpu_online, s32 cpu)
 {
+	own_take_over(cpu);
 }
 
 SEC("struct_ops/rota_cpu_offline")

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"reflect"
 	"slices"
+	"strings"
 	"time"
 
 	"rota/internal/cpulist"
@@ -33,11 +34,11 @@ func (d *Daemon) followCPUs(ctx context.Context, s *session) <-chan struct{} {
 				return
 			case <-tick.C:
 			}
+			s.sweep(d)
 			devices := s.plan().devices()
 			if devices == nil {
 				continue
 			}
-			s.sweep(d)
 			if now := dedicate.Watched(d.Root, devices); now != seen {
 				seen = now
 				d.chooseCPUs(s)
@@ -135,7 +136,7 @@ func (p *plan) granted(grants []dedicate.Grant) *plan {
 		for _, grant := range grants {
 			if grant.Class == slot.class.Name {
 				slot.class.Own = sched.Own{CPUs: grant.CPUs, Lend: slot.cpus.Lend && len(grant.CPUs) > 0}
-				slot.note = grant.Refused + grant.Missing
+				slot.note = strings.Trim(grant.Refused+"; "+grant.Missing, "; ")
 			}
 		}
 	}

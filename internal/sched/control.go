@@ -164,10 +164,9 @@ func (s *Scheduler) Configure(p Params) error {
 	s.want(p.reasons(), nil)
 	// The second marks all tasks as out of date, as the first does.
 	program := "rota_reconfigured"
-	if owned > 0 || s.owned {
+	if s.owned = s.owned || owned > 0; s.owned {
 		program = "rota_own"
 	}
-	s.owned = owned > 0
 	return s.run(program, "configure scheduler")
 }
 

@@ -36,7 +36,7 @@ type Scheduler struct {
 	params   Params
 	asked    closing
 	ownable  bool          // this kernel lets CPUs belong to classes
-	owned    bool          // some do
+	owned    bool          // some do, or did
 	record   int           // Params.Record, which holds from loading on
 	quit     chan struct{} // closed when nothing is to be attached any more
 

@@ -5,11 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
 
 	"rota/lab/guest"
+	"rota/lab/scenario/output"
 )
 
 // rowShared is rota with the same class, but without CPUs of its own.
@@ -57,6 +59,7 @@ func owned() Scenario {
 			{Name: "others_pct", Group: beside, Label: "of the others, all hogs get", Bounds: only(Bound{AtLeast: 98})},
 			{Name: "on_time", Group: beside, Label: "hogs ran there for 0 ns from 10 ms after the reload on (1 = yes)", Bounds: only(Bound{AtLeast: 1})},
 			{Name: "offline_pct", Group: "one of its CPUs goes offline", Label: "of two CPUs, chosen anew, the owner's tasks get", Bounds: only(Bound{AtLeast: 98})},
+			{Name: "still_run", Group: "its CPUs are taken away, of four tasks", Label: "each of them goes on (1 = yes)", Bounds: only(Bound{AtLeast: 1})},
 			{Name: "lent_pct", Group: lent, Label: "while the owner sleeps, hogs get of all four", Better: 1, Bounds: only(Bound{AtLeast: 98})},
 			{Name: "returned_pct", Group: lent, Label: "of the first 100 ms after that, the owner's tasks get", Better: 1, Bounds: only(Bound{AtLeast: 97})},
 		},
@@ -89,7 +92,7 @@ func runOwned(g *guest.Guest) error {
 	if g.Row.Name != rowClasses {
 		return r.share("owner_pct", "others_pct", time.Second)
 	}
-	for _, step := range []func() error{r.dedicate, r.offline, r.lend} {
+	for _, step := range []func() error{r.dedicate, r.offline, r.lend, r.remove} {
 		if err := step(); err != nil {
 			return err
 		}
@@ -151,6 +154,26 @@ func (r *ownedRun) lend() error {
 	r.g.Metric("lent_pct", 100*used.Seconds()/float64(r.g.CPUs))
 	r.owner.signal(syscall.SIGCONT)
 	return r.share("returned_pct", "", 100*time.Millisecond)
+}
+
+// remove takes the CPUs away while more tasks wait for them than they are.
+func (r *ownedRun) remove() error {
+	if _, err := r.owner.startHogs(2, guest.Cmd{Path: "/bin/own-hog"}); err != nil {
+		return err
+	}
+	r.g.Sleep(200 * time.Millisecond) // for their class
+	if err := os.WriteFile(rotaConfig, []byte(sharedConfig), 0o644); err != nil {
+		return err
+	}
+	if out, err := r.g.Rota("reload"); err != nil {
+		return fmt.Errorf("rota reload: %w: %s", err, out.Stderr)
+	}
+	done, err := r.owner.progress(time.Second)
+	if err != nil {
+		return err
+	}
+	r.g.Metric("still_run", truth(!slices.ContainsFunc(done[:r.owner.slots], func(s output.Slot) bool { return s.Loops == 0 })))
+	return nil
 }
 
 // share measures what the owner's tasks get of as many CPUs, and the others of the rest.
