@@ -7,8 +7,8 @@
  *
  * How: a program that the daemon runs by system call. It finds the task by
  * tid, compares the start time if the daemon knows it, writes the class into
- * the task and marks its copies as old. A running task whose tier changes, or on
- * whose CPUs it belongs, is put through the scheduler at once; a waiting one is when it next runs.
+ * the task and marks its copies as old. A running task that changes its tier, or where
+ * it belongs, is put through the scheduler at once; a waiting one is when it next runs.
  *
  * Limits: one task per call.
  */

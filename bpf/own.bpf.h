@@ -13,8 +13,8 @@
  * is on a CPU where it does not belong is sent elsewhere where it enters a queue, and an owned
  * CPU clears its queues before it takes from them (place).
  *
- * A CPU that is lent runs others' tasks while it would be idle, and takes back what wakes
- * for its owner at once.
+ * A CPU that is lent runs others' tasks while it would be idle, and leaves them when a task
+ * of its owner wakes: those of tier priority when their turn ends, all others at once.
  *
  * Limits: who may run nowhere else stays, and is counted: tasks bound to the CPU and the
  * kernel's own threads of that CPU. On a kernel without scx_bpf_select_cpu_and (before

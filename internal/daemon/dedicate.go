@@ -35,11 +35,11 @@ func (d *Daemon) followCPUs(ctx context.Context, s *session) <-chan struct{} {
 			case <-tick.C:
 			}
 			s.sweep(d)
-			devices := s.plan().devices()
-			if devices == nil {
+			plan := s.plan()
+			if !plan.dedicates() {
 				continue
 			}
-			if now := dedicate.Watched(d.Root, devices); now != seen {
+			if now := dedicate.Watched(d.Root, plan.devices()); now != seen {
 				seen = now
 				d.chooseCPUs(s)
 			}
@@ -59,11 +59,10 @@ func (d *Daemon) chooseCPUs(s *session) {
 // can't be had is said in the log and in the status; the classes go on without.
 func (d *Daemon) dedicate(s *session) {
 	plan := s.plan()
-	devices := plan.devices()
-	if devices == nil {
+	if !plan.dedicates() {
 		return
 	}
-	machine, err := dedicate.Read(d.Root, devices)
+	machine, err := dedicate.Read(d.Root, plan.devices())
 	if err != nil {
 		d.Log.Warn("dedicated CPUs: the machine can't be read", "error", err)
 		return
@@ -95,14 +94,14 @@ func (d *Daemon) dedicate(s *session) {
 	}
 }
 
-// devices are those whose interrupts matter; nil: no class wants CPUs or has any.
-func (p *plan) devices() []string {
-	var names []string
+// dedicates tells whether a class wants CPUs, or has some.
+func (p *plan) dedicates() bool {
+	return slices.ContainsFunc(p.slots, func(s slot) bool { return s.cpus.Wanted() || len(s.class.Own.CPUs) > 0 })
+}
+
+// devices are those whose interrupts matter.
+func (p *plan) devices() (names []string) {
 	for _, slot := range p.slots {
-		if !slot.cpus.Wanted() && len(slot.class.Own.CPUs) == 0 {
-			continue
-		}
-		names = append([]string{}, names...)
 		for _, name := range []string{slot.cpus.Follow, slot.cpus.Avoid} {
 			if name != "" && !slices.Contains(names, name) {
 				names = append(names, name)

@@ -57,13 +57,13 @@ func (d *Daemon) apply(ctx context.Context, s *session, c *config.Config) (int, 
 	}
 	// From here on the new configuration is in force, whatever the client does.
 	tasks := s.tasks.rescan(context.WithoutCancel(ctx))
-	defer d.dedicate(s)
 	if pruned := next.prune(); pruned != next {
 		if err := s.configure(pruned); err != nil {
 			// The removed classes stay, empty: nothing is in them.
 			d.Log.Warn("configuration: removed classes stay until the next reload", "error", err)
 		}
 	}
+	d.dedicate(s)
 	return tasks, nil
 }
 

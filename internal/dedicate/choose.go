@@ -6,6 +6,7 @@
 package dedicate
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -110,23 +111,19 @@ func (c *chooser) listed(w Want) ([]int, string) {
 // counted takes whole cores, the best first, until there are enough CPUs.
 func (c *chooser) counted(w Want) ([]int, string) {
 	var got []int
-	refused := fmt.Sprintf("%d CPUs are wanted: not so many are free", w.Count)
 	for len(got) < w.Count {
-		core := c.best(w, got)
-		if core == nil {
+		core, refused := c.best(w, got)
+		if refused != "" {
 			return nil, refused
-		}
-		if why := c.refusal(w, append(slices.Clone(got), core...)); why != "" {
-			return nil, why
 		}
 		got = append(got, core...)
 	}
 	return got, ""
 }
 
-// best is the free core that suits a class most, whose choice leaves everybody a CPU.
-// When each would take somebody's last one it is the first of them: the refusal then says whose.
-func (c *chooser) best(w Want, got []int) []int {
+// best is the free core that suits a class most, whose choice leaves everybody a CPU, or
+// why there is none: what speaks against the one that suits most.
+func (c *chooser) best(w Want, got []int) (core []int, refused string) {
 	var cores [][]int
 	for _, cpu := range c.Online {
 		if c.Core[cpu] != cpu && slices.Contains(c.Online, c.Core[cpu]) {
@@ -141,14 +138,13 @@ func (c *chooser) best(w Want, got []int) []int {
 		return slices.Compare(c.rank(w, got, b), c.rank(w, got, a))
 	})
 	for _, core := range cores {
-		if c.refusal(w, append(slices.Clone(got), core...)) == "" {
-			return core
+		why := c.refusal(w, slices.Concat(got, core))
+		if why == "" {
+			return core, ""
 		}
+		refused = cmp.Or(refused, why)
 	}
-	if len(cores) == 0 {
-		return nil
-	}
-	return cores[0]
+	return nil, cmp.Or(refused, fmt.Sprintf("%d CPUs are wanted: not so many are free", w.Count))
 }
 
 func (c *chooser) siblings(cpu int) (core []int) {

@@ -55,15 +55,11 @@ func limits(r *faultRun) error {
 // limitedTo checks that all loads of the stage together have no more than that
 // share of a CPU in the next d; what a period took too much the next ones pay.
 func (s *stage) limitedTo(share float64, d time.Duration) error {
-	done, err := s.progress(d)
+	had, err := s.cpuTime(d)
 	if err != nil {
 		return err
 	}
-	var sum time.Duration
-	for _, slot := range done {
-		sum += time.Duration(slot.CPUNs)
-	}
-	if got := sum.Seconds() / d.Seconds(); got > 1.5*share {
+	if got := had.Seconds() / d.Seconds(); got > 1.5*share {
 		return fmt.Errorf("cpu.max of %.0f %%: the cgroup had %.1f %% of a CPU", 100*share, 100*got)
 	}
 	return nil

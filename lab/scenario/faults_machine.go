@@ -55,8 +55,8 @@ func setOnline(cpu int, online string) error {
 const readerLimit = 10 * time.Second
 
 // readers takes a CPU away on which tasks wait that were preempted inside read sections of
-// RCU: over their cap, of tier background, and bound to that CPU. The kernel waits for these sections before
-// the CPU is gone, and the CPU looks at no queue any more.
+// RCU: over their cap, of tier background, and bound to that CPU. The kernel waits for
+// these sections before the CPU is gone, and the CPU looks at no queue any more.
 func readers(r *faultRun) error {
 	s := newStage(r.g, "readers")
 	defer s.stop()

@@ -190,3 +190,22 @@ func (s *stage) hackbench(groups string) error {
 	s.g.Sleep(300 * time.Millisecond)
 	return nil
 }
+
+// cpuTime is the CPU time that all loads of the stage get in the next d.
+func (s *stage) cpuTime(d time.Duration) (time.Duration, error) {
+	done, err := s.progress(d)
+	return sumCPU(done), err
+}
+
+// cpuUsed is the CPU time that they have had.
+func (s *stage) cpuUsed() (time.Duration, error) {
+	board, err := s.read()
+	return sumCPU(board), err
+}
+
+func sumCPU(slots []output.Slot) (sum time.Duration) {
+	for _, slot := range slots {
+		sum += time.Duration(slot.CPUNs)
+	}
+	return sum
+}

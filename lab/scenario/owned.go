@@ -59,9 +59,9 @@ func owned() Scenario {
 			{Name: "others_pct", Group: beside, Label: "of the others, all hogs get", Bounds: only(Bound{AtLeast: 98})},
 			{Name: "on_time", Group: beside, Label: "hogs ran there for 0 ns from 10 ms after the reload on (1 = yes)", Bounds: only(Bound{AtLeast: 1})},
 			{Name: "offline_pct", Group: "one of its CPUs goes offline", Label: "of two CPUs, chosen anew, the owner's tasks get", Bounds: only(Bound{AtLeast: 98})},
-			{Name: "still_run", Group: "its CPUs are taken away, of four tasks", Label: "each of them goes on (1 = yes)", Bounds: only(Bound{AtLeast: 1})},
 			{Name: "lent_pct", Group: lent, Label: "while the owner sleeps, hogs get of all four", Better: 1, Bounds: only(Bound{AtLeast: 98})},
 			{Name: "returned_pct", Group: lent, Label: "of the first 100 ms after that, the owner's tasks get", Better: 1, Bounds: only(Bound{AtLeast: 97})},
+			{Name: "still_run", Group: "its CPUs are taken away, of four tasks", Label: "each of them goes on (1 = yes)", Bounds: only(Bound{AtLeast: 1})},
 		},
 		Loads: []string{"hog"},
 		Limit: 60 * time.Second,
@@ -147,7 +147,7 @@ func (r *ownedRun) lend() error {
 	r.g.Sleep(ownedSettle)
 	r.owner.pause()
 	r.g.Sleep(100 * time.Millisecond)
-	used, err := cpuTime(r.others, time.Second)
+	used, err := r.others.cpuTime(time.Second)
 	if err != nil {
 		return err
 	}
@@ -162,11 +162,8 @@ func (r *ownedRun) remove() error {
 		return err
 	}
 	r.g.Sleep(200 * time.Millisecond) // for their class
-	if err := os.WriteFile(rotaConfig, []byte(sharedConfig), 0o644); err != nil {
+	if err := r.configure(sharedConfig); err != nil {
 		return err
-	}
-	if out, err := r.g.Rota("reload"); err != nil {
-		return fmt.Errorf("rota reload: %w: %s", err, out.Stderr)
 	}
 	done, err := r.owner.progress(time.Second)
 	if err != nil {
@@ -178,15 +175,15 @@ func (r *ownedRun) remove() error {
 
 // share measures what the owner's tasks get of as many CPUs, and the others of the rest.
 func (r *ownedRun) share(owner, others string, d time.Duration) error {
-	before, err := cpuUsed(r.others)
+	before, err := r.others.cpuUsed()
 	if err != nil {
 		return err
 	}
-	used, err := cpuTime(r.owner, d)
+	used, err := r.owner.cpuTime(d)
 	if err != nil {
 		return err
 	}
-	after, err := cpuUsed(r.others)
+	after, err := r.others.cpuUsed()
 	if err != nil {
 		return err
 	}
@@ -197,35 +194,24 @@ func (r *ownedRun) share(owner, others string, d time.Duration) error {
 	return nil
 }
 
-// cpuTime is the CPU time that all tasks of a stage get in the next d.
-func cpuTime(s *stage, d time.Duration) (time.Duration, error) {
-	done, err := s.progress(d)
-	var sum time.Duration
-	for _, slot := range done {
-		sum += time.Duration(slot.CPUNs)
-	}
-	return sum, err
-}
-
-// cpuUsed is the CPU time that they have had.
-func cpuUsed(s *stage) (sum time.Duration, err error) {
-	board, err := s.read()
-	for _, slot := range board {
-		sum += time.Duration(slot.CPUNs)
-	}
-	return sum, err
-}
-
 // reload gives the class CPUs in these words.
 func (r *ownedRun) reload(word string) error {
-	if err := os.WriteFile(rotaConfig, []byte(withCPUs(word)), 0o644); err != nil {
+	if err := r.configure(withCPUs(word)); err != nil {
+		return err
+	}
+	_, err := r.owns()
+	return err
+}
+
+// configure puts a configuration in force.
+func (r *ownedRun) configure(config string) error {
+	if err := os.WriteFile(rotaConfig, []byte(config), 0o644); err != nil {
 		return err
 	}
 	if out, err := r.g.Rota("reload"); err != nil {
 		return fmt.Errorf("rota reload: %w: %s", err, out.Stderr)
 	}
-	_, err := r.owns()
-	return err
+	return nil
 }
 
 // ownedStatus is what the daemon says of CPUs.
