@@ -47,7 +47,22 @@ sleep 0.3
 
 const whereAdd = `
 rota where do_truncate --for 1s --add-to voice --config /rota.yaml; echo "added: $?"
-rota config check /rota.yaml; cat /rota.yaml; kill $maker
+rota config check /rota.yaml; cat /rota.yaml
+`
+
+// whereRule has rules by function: one is executed, one is not there.
+const whereRule = `
+cat > /rota.yaml <<'END'
+classes: [{name: voice, tier: priority}]
+rules:
+  - match: {kernelFunction: "vmlinux:do_truncate"}
+    class: voice
+  - match: {kernelFunction: do_trunkate}
+    class: default
+END
+rota reload; sleep 2
+report executes rota explain $maker
+report watched rota status
 `
 
 // executed is what where answers.
@@ -69,7 +84,7 @@ type executed struct {
 // executes functions whose callers are known.
 func TestWhere(t *testing.T) {
 	t.Parallel()
-	for kernel, more := range map[string]string{"6.1": whereAdd, "6.18": whereRota + whereAdd + "kill $daemon; wait $daemon"} {
+	for kernel, more := range map[string]string{"6.1": whereAdd, "6.18": whereRota + whereAdd + whereRule + "kill $daemon; wait $daemon"} {
 		t.Run(kernel, func(t *testing.T) {
 			t.Parallel()
 			out := strings.ReplaceAll(lab(t, "exec", "--kernel", kernel, "--module", "veth", "--tool", "ip", "--file", "bin/rota=/bin/rota", "--", whereLoads+more), "\r", "")
@@ -89,12 +104,44 @@ func TestWhere(t *testing.T) {
 			state := "written to /rota.yaml: no daemon answers: in force at the next: rota run"
 			if kernel == "6.18" {
 				state = "written to /rota.yaml: in force"
+				checkRule(t, out)
 			}
 			if !strings.Contains(out, state) {
 				t.Errorf("no %q", state)
 			}
 			checkExecuted(t, out)
 		})
+	}
+}
+
+// checkRule holds the class of the task that executes the function of a rule.
+func checkRule(t *testing.T, out string) {
+	t.Helper()
+	var task struct {
+		Threads []struct{ Class, Rule string }
+	}
+	var status struct {
+		Functions []struct {
+			Name, Note string
+			Tasks      int
+		}
+	}
+	for _, m := range named.FindAllStringSubmatch(out, -1) {
+		into, wanted := map[string]any{"executes": &task, "watched": &status}[m[1]]
+		if !wanted {
+			continue
+		}
+		if err := json.Unmarshal([]byte(m[2]), into); err != nil {
+			t.Fatalf("%v in %s", err, m[0])
+		}
+	}
+	if len(task.Threads) != 1 || task.Threads[0].Class != "voice" || task.Threads[0].Rule != "/rota.yaml:3" {
+		t.Errorf("who executes the function of a rule: %+v", task.Threads)
+	}
+	functions := status.Functions
+	if len(functions) != 2 || functions[0].Name != "vmlinux:do_truncate" || functions[0].Tasks < 1 || functions[0].Note != "" ||
+		functions[1].Tasks != 0 || !strings.Contains(functions[1].Note, "do_truncate") {
+		t.Errorf("functions of rules: %+v", functions)
 	}
 }
 
@@ -112,7 +159,8 @@ func said(out, name string) string {
 func checkExecuted(t *testing.T, out string) {
 	t.Helper()
 	found := map[string]executed{}
-	for _, m := range named.FindAllStringSubmatch(out, -1) {
+	before, _, _ := strings.Cut(out, "report executes ")
+	for _, m := range named.FindAllStringSubmatch(before, -1) {
 		var e executed
 		if err := json.Unmarshal([]byte(m[2]), &e); err != nil {
 			t.Fatalf("%v in %s", err, m[0])

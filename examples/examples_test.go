@@ -62,7 +62,7 @@ func TestLinked(t *testing.T) {
 
 func TestClasses(t *testing.T) {
 	const app = "/system/bin/app_process64"
-	for name, tasks := range map[string]map[class.Workload]string{
+	for name, tasks := range map[string]map[*class.Workload]string{
 		"android.yaml": {
 			{Comm: "RenderThread", Exe: app, UID: 10123, Cgroup: "/apps/uid_10123/pid_4000"}:        "ui",
 			{Comm: "RenderThread", Exe: app, UID: 10123, Cgroup: "/background"}:                     "ui",
@@ -108,7 +108,7 @@ func TestClasses(t *testing.T) {
 		}
 		var rules []class.Rule
 		for _, r := range c.Rules {
-			rules = append(rules, class.Rule{Cgroup: r.Cgroup, Comm: r.Comm, Exe: r.Exe, User: r.User})
+			rules = append(rules, class.Rule{Cgroup: r.Cgroup, Comm: r.Comm, Exe: r.Exe, User: r.User, Function: r.KernelFunction})
 		}
 		classifier, err := class.Compile(rules)
 		if err != nil {
@@ -116,11 +116,11 @@ func TestClasses(t *testing.T) {
 		}
 		for task, want := range tasks {
 			got := ""
-			if _, rule := classifier.Classify(task); rule != class.NoRule {
+			if _, rule := classifier.Classify(*task); rule != class.NoRule {
 				got = c.Rules[rule].Class
 			}
 			if got != want {
-				t.Errorf("%s: %+v has class %q, want %q", name, task, got, want)
+				t.Errorf("%s: %+v has class %q, want %q", name, *task, got, want)
 			}
 		}
 	}

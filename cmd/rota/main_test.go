@@ -49,6 +49,7 @@ func (canned) Status() api.Status {
 				CPUs: []int{0, 1}, CPUsLent: true, CPUsNote: "CPUs 9 are offline\x1b"},
 		},
 		CPUs:         []api.CPU{{CPU: 0, Priority: 5, Fair: 7, Owner: "network", BoundMicros: 1500, StrayMicros: 20}},
+		Functions:    []api.Function{{Name: "gtp:gtp_dev_xmit", Tasks: 3}, {Name: "nft_x", Note: "is unknown\x1b"}},
 		KernelEvents: map[string]int64{"SCX_EV_DISPATCH_KEEP_LAST": 9},
 		Boosts:       api.Boosts{Futex: 3, Wakeups: 2, Binder: 4, Chained: 1, Fetched: 2, Ended: 5, RuntimeMicros: 1200},
 	}

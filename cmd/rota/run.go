@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
+	"strings"
 	"sync"
 	"syscall"
 
@@ -18,6 +19,7 @@ import (
 	"rota/internal/api"
 	"rota/internal/daemon"
 	"rota/internal/sched"
+	"rota/internal/where"
 )
 
 // defaultConfig is read when it is there and no other file is named.
@@ -90,16 +92,30 @@ func runOptions(source daemon.Source, log *slog.Logger) daemon.Options {
 		log.Warn("systemd: watchdog", "error", err)
 	}
 	return daemon.Options{
-		Source:   source,
-		Proc:     "/proc",
-		Root:     os.DirFS("/"),
-		Passwd:   passwdFile,
-		Notify:   func(state string) { _, _ = systemd.SdNotify(false, state) },
-		Log:      log,
-		Version:  version,
-		Kernel:   release(),
-		Watchdog: watchdog,
+		Source:       source,
+		Proc:         "/proc",
+		Root:         os.DirFS("/"),
+		Passwd:       passwdFile,
+		OpenFunction: openFunction,
+		Notify:       func(state string) { _, _ = systemd.SdNotify(false, state) },
+		Log:          log,
+		Version:      version,
+		Kernel:       release(),
+		Watchdog:     watchdog,
 	}
+}
+
+// openFunction watches a function that is named as in a rule.
+func openFunction(name string) (daemon.FunctionWatch, error) {
+	module, function, found := strings.Cut(name, ":")
+	if !found {
+		module, function = "", name
+	}
+	f, err := where.Find(os.DirFS("/"), function, module)
+	if err != nil {
+		return nil, err
+	}
+	return where.OpenTasks(f)
 }
 
 // run is the life of the daemon: the door first, since it also keeps a second

@@ -86,6 +86,7 @@ func writeStatus(w io.Writer, s api.Status, verbose bool) error {
 		}
 	}
 	writeOwners(w, s.Classes)
+	writeFunctions(w, s.Functions)
 	if !verbose {
 		return nil
 	}
@@ -109,6 +110,17 @@ func writeOwners(w io.Writer, classes []api.Class) {
 			words += ": " + safe(c.CPUsNote)
 		}
 		fmt.Fprintf(w, "class %s has %s\n", safe(c.Name), words)
+	}
+}
+
+// writeFunctions says how many tasks execute the functions of the rules.
+func writeFunctions(w io.Writer, functions []api.Function) {
+	for _, f := range functions {
+		words := plural(f.Tasks, "task") + " lately"
+		if f.Note != "" {
+			words = "not watched: " + safe(f.Note)
+		}
+		fmt.Fprintf(w, "function %s: %s\n", safe(f.Name), words)
 	}
 }
 

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -107,6 +108,7 @@ func runWhere(c *cobra.Command, o whereOptions) error {
 		return err
 	}
 	defer watch.Close()
+	o.adder.functions = []string{function.Name, cmp.Or(function.Module, where.Kernel) + ":" + function.Name}
 	report, err := look(c, o, function, watch)
 	if err != nil {
 		return err

@@ -23,6 +23,7 @@ const maxAdded = 10
 // whereAdder makes rules of what was seen.
 type whereAdder struct {
 	class, path, socket string
+	functions           []string // that it looks at, as rules name them
 }
 
 // whereRules are the rules that were made.
@@ -131,7 +132,7 @@ func (a whereAdder) rule(text []byte, m where.Match) (whereRule, []byte, error) 
 	if err != nil {
 		return made, nil, err
 	}
-	before, there, err := firstWinner(c, a.class, m.Tasks)
+	before, there, err := firstWinner(c, a.class, m.Tasks, a.functions)
 	if made.There = there; err != nil || there {
 		return made, text, err
 	}
@@ -144,7 +145,7 @@ func (a whereAdder) rule(text []byte, m where.Match) (whereRule, []byte, error) 
 
 // firstWinner is the number of the first rule that gives one of the tasks another
 // class: a rule behind it would come too late. There is that all have the class.
-func firstWinner(c *config.Config, name string, tasks []where.Task) (before int, there bool, err error) {
+func firstWinner(c *config.Config, name string, tasks []where.Task, functions []string) (before int, there bool, err error) {
 	classifier, err := daemon.Compile(c.Rules, func(i int) int { return i })
 	if err != nil {
 		return 0, false, err
@@ -152,7 +153,7 @@ func firstWinner(c *config.Config, name string, tasks []where.Task) (before int,
 	users := identity.Users{Path: passwdFile}
 	before, there = len(c.Rules), true
 	for _, t := range tasks {
-		w := class.Workload{Cgroup: t.Cgroup, Comm: t.Comm, Exe: t.Exe, UID: t.UID, User: users.Name(t.UID)}
+		w := class.Workload{Cgroup: t.Cgroup, Comm: t.Comm, Exe: t.Exe, UID: t.UID, User: users.Name(t.UID), Functions: functions}
 		_, won := classifier.Classify(w)
 		switch {
 		case won == class.NoRule:

@@ -45,6 +45,7 @@ type Status struct {
 	Classes         []Class          `json:"classes"`
 	CPUs            []CPU            `json:"cpus"`
 	Boosts          Boosts           `json:"boosts"`
+	Functions       []Function       `json:"functions"` // of the kernel, that rules name
 	KernelEvents    map[string]int64 `json:"kernelEvents"`
 }
 
@@ -170,6 +171,13 @@ type CPU struct {
 	BoundMicros int64 `json:"boundMicros"` // who may run nowhere else
 	GuestMicros int64 `json:"guestMicros"` // whom it was lent to
 	StrayMicros int64 `json:"strayMicros"` // who was on its way out
+}
+
+// Function is a function of the kernel that rules name.
+type Function struct {
+	Name  string `json:"name"`  // as in the rule
+	Tasks int    `json:"tasks"` // that lately executed it
+	Note  string `json:"note"`  // why it can't be watched; empty: it is
 }
 
 // Classes is the answer to GET /v1/classes.

@@ -13,10 +13,17 @@ const (
 	KeyComm   = "comm"
 	KeyExe    = "exe"
 	KeyUser   = "user"
+	// KeyFunction is a function of the kernel, or of a module as "module:function".
+	KeyFunction = "kernelFunction"
 )
 
 // maxComm is the length in bytes to which the kernel cuts a thread's name.
 const maxComm = 15
+
+// maxFunction is the length in bytes of a function's name.
+const maxFunction = 128
+
+var functionForm = regexp.MustCompile(`^([A-Za-z0-9_]+:)?[A-Za-z0-9_.]+$`)
 
 var userForm = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_.@-]{0,63}\$?$`)
 
@@ -37,8 +44,10 @@ func Check(key, value string) error {
 		return checkComm(value)
 	case KeyUser:
 		return checkUser(value)
+	case KeyFunction:
+		return checkFunction(value)
 	}
-	return errors.New("is not a match key: use cgroup, comm, exe or user")
+	return errors.New("is not a match key: use cgroup, comm, exe, user or kernelFunction")
 }
 
 func checkComm(value string) error {
@@ -60,6 +69,13 @@ func checkUser(value string) error {
 		return errors.New("is not a user: write a name, or a number up to 4294967295")
 	}
 	return errors.New("is not a user: write one name or number, without patterns")
+}
+
+func checkFunction(value string) error {
+	if len(value) > maxFunction || !functionForm.MatchString(value) {
+		return errors.New("is not a function: write its name as in /proc/kallsyms, one of a module as module:function")
+	}
+	return nil
 }
 
 // cut shortens s to at most n bytes without cutting a character.

@@ -12,6 +12,7 @@ package class
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 )
 
@@ -23,18 +24,21 @@ type Workload struct {
 	Exe    string // path of the program; empty for a kernel thread
 	User   string // name of UID; empty when it has none
 	UID    uint32 // effective user
+	// Functions are those of the rules that it was lately seen to execute.
+	Functions []string
 }
 
 // Rule gives a class to the workloads that match every key it has. Empty
 // keys are absent.
 type Rule struct {
 	Cgroup, Comm, Exe, User string
-	Class                   int // what Classify returns
+	Function                string // of the kernel, that it executes
+	Class                   int    // what Classify returns
 }
 
 // Needs tells which parts of a Workload some rule looks at: nobody has to
 // gather the others.
-type Needs struct{ Cgroup, Comm, Exe, User, UID bool }
+type Needs struct{ Cgroup, Comm, Exe, User, UID, Functions bool }
 
 // NoRule is the rule that Classify returns for an unmatched workload.
 const NoRule = -1
@@ -51,6 +55,7 @@ type rule struct {
 	cgroup, exe path
 	comm        glob
 	user        string // a name; empty: none
+	function    string
 	uid         uint32
 	byUID       bool
 	class       int
@@ -74,7 +79,7 @@ func Compile(rules []Rule) (*Classifier, error) {
 func compileRule(r Rule) (rule, error) {
 	out := rule{class: r.Class}
 	for _, match := range []struct{ key, value string }{
-		{KeyCgroup, r.Cgroup}, {KeyComm, r.Comm}, {KeyExe, r.Exe}, {KeyUser, r.User},
+		{KeyCgroup, r.Cgroup}, {KeyComm, r.Comm}, {KeyExe, r.Exe}, {KeyUser, r.User}, {KeyFunction, r.Function},
 	} {
 		if match.value == "" {
 			continue
@@ -105,6 +110,8 @@ func (r *rule) add(key, value string) error {
 		} else {
 			r.user = value
 		}
+	case KeyFunction:
+		r.function = value
 	}
 	return err
 }
@@ -119,6 +126,7 @@ func (n *Needs) add(r rule) {
 	n.Comm = n.Comm || r.comm != nil
 	n.Exe = n.Exe || r.exe != nil
 	n.User = n.User || r.user != ""
+	n.Functions = n.Functions || r.function != ""
 	n.UID = n.UID || r.user != "" || r.byUID
 }
 
@@ -152,6 +160,8 @@ func (r *rule) matches(w Workload, cgroup, exe []string) bool {
 	case r.byUID && r.uid != w.UID:
 		return false
 	case r.user != "" && r.user != w.User:
+		return false
+	case r.function != "" && !slices.Contains(w.Functions, r.function):
 		return false
 	case r.comm != nil && !r.comm.match(w.Comm):
 		return false

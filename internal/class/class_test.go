@@ -28,6 +28,8 @@ func TestClassify(t *testing.T) {
 		{"set", Rule{Comm: "[!a-c]x[]]"}, []Workload{{Comm: "dx]"}}, []Workload{{Comm: "ax]"}, {Comm: "dx"}}},
 		{"user by name", Rule{User: "alice"}, []Workload{{User: "alice", UID: 7}}, []Workload{{User: "bob"}, {}}},
 		{"user by number", Rule{User: "0"}, []Workload{{User: "root", UID: 0}}, []Workload{{User: "alice", UID: 7}}},
+		{"function", Rule{Function: "gtp:gtp_dev_xmit"},
+			[]Workload{{Functions: []string{"a", "gtp:gtp_dev_xmit"}}}, []Workload{{Functions: []string{"gtp_dev_xmit"}}, {}}},
 		{"all keys", Rule{Comm: "a", User: "7"}, []Workload{{Comm: "a", UID: 7}}, []Workload{{Comm: "a", UID: 8}, {Comm: "b", UID: 7}}},
 	}
 	for _, tt := range tests {
@@ -81,8 +83,10 @@ func TestCheck(t *testing.T) {
 		{"user", "alice", ""},
 		{"user", "1000", ""},
 		{"user", "99999999999", "is not a user: write a name, or a number up to 4294967295"},
+		{"kernelFunction", "gtp:gtp_dev_xmit.isra.0", ""},
+		{"kernelFunction", "gtp_*", "is not a function: write its name as in /proc/kallsyms, one of a module as module:function"},
 		{"user", "a*", "is not a user: write one name or number, without patterns"},
-		{"nice", "1", "is not a match key: use cgroup, comm, exe or user"},
+		{"nice", "1", "is not a match key: use cgroup, comm, exe, user or kernelFunction"},
 	}
 	for _, tt := range tests {
 		got := ""

@@ -1,6 +1,7 @@
 package class
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -39,6 +40,7 @@ func slowPath(p path, names []string) bool {
 func slowMatch(r *rule, w Workload) bool {
 	return (!r.byUID || r.uid == w.UID) &&
 		(r.user == "" || r.user == w.User) &&
+		(r.function == "" || slices.Contains(w.Functions, r.function)) &&
 		(r.comm == nil || slowGlob(r.comm, w.Comm)) &&
 		(r.cgroup == nil || slowPath(r.cgroup, split(w.Cgroup))) &&
 		(r.exe == nil || w.Exe != "" && slowPath(r.exe, split(w.Exe)))
@@ -47,19 +49,19 @@ func slowMatch(r *rule, w Workload) bool {
 // FuzzClassify compares the index and the fast matchers with trying every
 // rule in order.
 func FuzzClassify(f *testing.F) {
-	f.Add("a/**/b*\n\n\n\n/x/*\n\nab\n\n\n\n\n7", "/a/c/bb", "ab", "/x/y", "bob", uint32(7))
-	f.Add("**/[a-c]?\n*x*\n/\nroot", "/q/bz", "axb", "/", "root", uint32(0))
-	f.Add("[!a]\n[]]", "/b", "]", "", "", uint32(1))
-	f.Fuzz(func(t *testing.T, text, cgroup, comm, exe, user string, uid uint32) {
+	f.Add("a/**/b*\n\n\n\n\n/x/*\n\nab\n\n\n\n\n\n7\n", "/a/c/bb", "ab", "/x/y", "bob", "", uint32(7))
+	f.Add("**/[a-c]?\n*x*\n/\nroot\nf", "/q/bz", "axb", "/", "root", "e f", uint32(0))
+	f.Add("\n\n\n\nm:f\n[!a]\n[]]\n\n\n", "/b", "]", "", "", "m:f", uint32(1))
+	f.Fuzz(func(t *testing.T, text, cgroup, comm, exe, user, functions string, uid uint32) {
 		if len(text)+len(cgroup)+len(comm)+len(exe) > 200 || strings.Count(text, "*") > 8 {
 			return // the model is exponential
 		}
 		var c Classifier
 		lines := strings.Split(text, "\n")
 		var rules []Rule
-		for len(lines) >= 4 {
-			r := Rule{Cgroup: lines[0], Comm: lines[1], Exe: lines[2], User: lines[3], Class: len(rules) + 1}
-			lines = lines[4:]
+		for len(lines) >= 5 {
+			r := Rule{Cgroup: lines[0], Comm: lines[1], Exe: lines[2], User: lines[3], Function: lines[4], Class: len(rules) + 1}
+			lines = lines[5:]
 			if _, err := compileRule(r); err == nil {
 				rules = append(rules, r)
 			}
@@ -69,7 +71,7 @@ func FuzzClassify(f *testing.F) {
 			t.Fatal(err)
 		}
 		c = *compiled
-		w := Workload{Cgroup: cgroup, Comm: comm, Exe: exe, User: user, UID: uid}
+		w := Workload{Cgroup: cgroup, Comm: comm, Exe: exe, User: user, UID: uid, Functions: strings.Fields(functions)}
 		want := NoRule
 		for i := range c.rules {
 			if slowMatch(&c.rules[i], w) {

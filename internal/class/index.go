@@ -27,11 +27,12 @@ const (
 	ofExe
 	ofComm
 	ofUser
+	ofFunction
 	subjects
 )
 
-// demand is a text that some name of the workload must begin with; a user
-// must be equal to it.
+// demand is a text that some name of the workload must begin with; a user and a
+// function must be equal to it.
 type demand struct {
 	subject subject
 	text    string
@@ -83,6 +84,7 @@ func (r *rule) demands() []demand {
 	}
 	add(ofComm, r.comm.prefix())
 	add(ofUser, r.user)
+	add(ofFunction, r.function)
 	if r.byUID {
 		add(ofUser, strconv.FormatUint(uint64(r.uid), 10))
 	}
@@ -103,6 +105,9 @@ func (x *index) each(w Workload, cgroup, exe []string, try func([]int32)) {
 	if len(x.lengths[ofUser]) > 0 {
 		try(x.filed[demand{ofUser, w.User}])
 		try(x.filed[demand{ofUser, strconv.FormatUint(uint64(w.UID), 10)}])
+	}
+	for _, name := range w.Functions {
+		try(x.filed[demand{ofFunction, name}])
 	}
 }
 

@@ -7,7 +7,10 @@
 // a rule's patterns is handed in by the caller.
 package config
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // Bounds and defaults of the file's values.
 const (
@@ -27,6 +30,8 @@ const (
 	MaxClasses = 255
 	// MaxRules bounds what the daemon has to compile.
 	MaxRules = 10000
+	// MaxFunctions bounds the functions of the kernel that rules name: each is watched.
+	MaxFunctions = 8
 	// MaxFile is the size in bytes above which a file is not read.
 	MaxFile = 4 << 20
 )
@@ -120,8 +125,19 @@ type Class struct {
 // Rule is one entry of "rules". Empty match keys are absent.
 type Rule struct {
 	Cgroup, Comm, Exe, User string
+	KernelFunction          string // "function" or "module:function"
 	Class                   string // the name of a class in Config.Classes
 	Line                    int
+}
+
+// KernelFunctions are the functions that rules name, each once, in the file's order.
+func (c *Config) KernelFunctions() (names []string) {
+	for _, r := range c.Rules {
+		if r.KernelFunction != "" && !slices.Contains(names, r.KernelFunction) {
+			names = append(names, r.KernelFunction)
+		}
+	}
+	return names
 }
 
 // Default is the configuration without a file.

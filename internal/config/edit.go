@@ -29,7 +29,7 @@ type matchKey struct{ name, value string }
 
 // keys are the match keys that the rule has.
 func (r Rule) keys() []matchKey {
-	all := []matchKey{{"cgroup", r.Cgroup}, {"comm", r.Comm}, {"exe", r.Exe}, {"user", r.User}}
+	all := []matchKey{{"cgroup", r.Cgroup}, {"comm", r.Comm}, {"exe", r.Exe}, {"user", r.User}, {"kernelFunction", r.KernelFunction}}
 	return slices.DeleteFunc(all, func(k matchKey) bool { return k.value == "" })
 }
 

@@ -140,8 +140,8 @@ func TestParseFaults(t *testing.T) {
 
 		{"unknown class", "classes: [{name: network}]\nrules: [{match: {comm: a}, class: netwrk}]", `f:2: rule 1: class "netwrk" is unknown: did you mean network?`},
 		{"no class", "rules: [{match: {comm: a}}]", `f:1: rule 1: has no class: add class`},
-		{"no match", "rules: [{class: default}]", `f:1: rule 1: matches no task: add match with at least one of cgroup, comm, exe, user`},
-		{"empty match", "rules: [{match: {}, class: default}]", `f:1: rule 1: matches no task: add match with at least one of cgroup, comm, exe, user`},
+		{"no match", "rules: [{class: default}]", `f:1: rule 1: matches no task: add match with at least one of cgroup, comm, exe, user, kernelFunction`},
+		{"empty match", "rules: [{match: {}, class: default}]", `f:1: rule 1: matches no task: add match with at least one of cgroup, comm, exe, user, kernelFunction`},
 		{"empty pattern", `rules: [{match: {comm: ""}, class: default}]`, `f:1: rule 1: comm: has no value: give it a value or remove it`},
 		{"bad pattern", `rules: [{match: {comm: "bad["}, class: default}]`, `f:1: rule 1: comm "bad[" has a [ without ]: close it`},
 		{"hostile value", "classes: [{name: \"a\\e[2J\\n\"}]", `f:1: class: name "a\x1b[2J\n" is not a class name: use at most 32 of a-z, 0-9 and -, a letter first`},

@@ -21,6 +21,15 @@ func (r *reader) rules(n *yaml.Node, c *Config) {
 		number++
 		c.Rules = append(c.Rules, r.rule(n, number, known))
 	})
+	r.functions(n, c)
+}
+
+// functions bounds what the daemon has to watch.
+func (r *reader) functions(n *yaml.Node, c *Config) {
+	if names := c.KernelFunctions(); len(names) > MaxFunctions {
+		r.fault(n.Line, fmt.Sprintf("leave out all but those that tell most, at most %d", MaxFunctions),
+			"rules: %d kernel functions are too many", len(names))
+	}
 }
 
 func (r *reader) rule(n *yaml.Node, number int, known []string) Rule {
@@ -34,8 +43,8 @@ func (r *reader) rule(n *yaml.Node, number int, known []string) Rule {
 	if faults != len(r.faults.List)+r.faults.More {
 		return rule
 	}
-	if rule.Cgroup == "" && rule.Comm == "" && rule.Exe == "" && rule.User == "" {
-		r.fault(n.Line, "add match with at least one of cgroup, comm, exe, user", "%s: matches no task", object)
+	if len(rule.keys()) == 0 {
+		r.fault(n.Line, "add match with at least one of cgroup, comm, exe, user, kernelFunction", "%s: matches no task", object)
 	}
 	if rule.Class == "" {
 		r.fault(n.Line, "add class", "%s: has no class", object)
@@ -52,11 +61,11 @@ func (r *reader) match(n *yaml.Node, object string, rule *Rule) {
 		pattern("comm", &rule.Comm),
 		pattern("exe", &rule.Exe),
 		pattern("user", &rule.User),
+		pattern("kernelFunction", &rule.KernelFunction),
 		{"unit", nil},
 		{"cmdline", nil},
 		{"policy", nil},
 		{"nice", nil},
-		{"kernelFunction", nil},
 	})
 }
 

@@ -35,15 +35,17 @@ type Scheduler interface {
 
 // Options are what the daemon is given; none may be nil.
 type Options struct {
-	Source  Source
-	Load    func(context.Context, sched.Params, *slog.Logger) (Scheduler, error)
-	Proc    string             // where procfs is mounted
-	Root    fs.FS              // the machine's files
-	Passwd  string             // the file with the users' names
-	Notify  func(state string) // tells systemd
-	Log     *slog.Logger
-	Version string
-	Kernel  string // release
+	Source Source
+	Load   func(context.Context, sched.Params, *slog.Logger) (Scheduler, error)
+	Proc   string // where procfs is mounted
+	Root   fs.FS  // the machine's files
+	Passwd string // the file with the users' names
+	// OpenFunction watches a function of the kernel, named as in a rule.
+	OpenFunction func(name string) (FunctionWatch, error)
+	Notify       func(state string) // tells systemd
+	Log          *slog.Logger
+	Version      string
+	Kernel       string // release
 	// Watchdog is how often systemd wants to hear that we are alive; 0: never.
 	Watchdog time.Duration
 	// ProvokeError makes the loaded scheduler fail once, for tests of what

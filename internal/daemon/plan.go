@@ -138,7 +138,7 @@ func (p *plan) compile() error {
 func Compile(rules []config.Rule, index func(i int) int) (*class.Classifier, error) {
 	out := make([]class.Rule, len(rules))
 	for i, r := range rules {
-		out[i] = class.Rule{Cgroup: r.Cgroup, Comm: r.Comm, Exe: r.Exe, User: r.User, Class: index(i)}
+		out[i] = class.Rule{Cgroup: r.Cgroup, Comm: r.Comm, Exe: r.Exe, User: r.User, Function: r.KernelFunction, Class: index(i)}
 	}
 	return class.Compile(out)
 }

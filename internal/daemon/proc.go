@@ -52,6 +52,12 @@ func (p procfs) path(tid uint32, name string) string {
 	return p.root + "/" + strconv.FormatUint(uint64(tid), 10) + "/" + name
 }
 
+// started tells whether the task is the one that was started then, in ns since boot.
+func (p procfs) started(tid uint32, ns uint64) bool {
+	data, err := p.read(tid, "stat")
+	return err == nil && identity.StartedAt(string(data), ns)
+}
+
 // cgroup is the path of the task's cgroup in the v2 tree; empty where that is
 // not mounted.
 func (p procfs) cgroup(tid uint32) (string, error) {

@@ -17,6 +17,7 @@ type session struct {
 	scheduler Scheduler
 	attached  time.Time
 	tasks     *tasks
+	functions *functions
 
 	mu      sync.Mutex
 	closed  bool
@@ -39,6 +40,8 @@ func (d *Daemon) newSession(s Scheduler, p *plan) *session {
 		pending: map[uint32]sched.Event{},
 		wake:    make(chan struct{}, 1),
 	}
+	out.functions = d.newFunctions(out.tasks)
+	out.tasks.executes = out.functions.of
 	out.tasks.use(p.rules, p.own())
 	return out
 }

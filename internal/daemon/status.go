@@ -26,6 +26,7 @@ func (d *Daemon) Status() api.Status {
 		LastExit:      d.lastExit,
 		Classes:       []api.Class{},
 		CPUs:          []api.CPU{},
+		Functions:     []api.Function{},
 		KernelEvents:  map[string]int64{},
 	}
 	d.mu.Unlock()
@@ -47,6 +48,7 @@ func (d *Daemon) Status() api.Status {
 		out.CPUs = append(out.CPUs, cpu(c, plan))
 	}
 	out.Boosts = boosts(stats.Boosts)
+	out.Functions = s.functions.status()
 	return out
 }
 

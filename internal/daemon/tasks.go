@@ -30,10 +30,12 @@ const (
 type tasks struct {
 	proc  procfs
 	names *identity.Users
-	hold  func(tid uint32) (hold, error)
-	set   func(t sched.TaskID, class int, asked uint32) error
-	self  uint32 // our PID
-	log   *slog.Logger
+	// executes are the functions of the rules that a task executes.
+	executes func(tid uint32) []string
+	hold     func(tid uint32) (hold, error)
+	set      func(t sched.TaskID, class int, asked uint32) error
+	self     uint32 // our PID
+	log      *slog.Logger
 
 	// looking is held while one task is looked at, so that no older view of
 	// a task overwrites a newer one.
@@ -182,6 +184,9 @@ func (t *tasks) workload(tid uint32) (w class.Workload, err error) {
 	}
 	if needs.User {
 		w.User = t.names.Name(w.UID)
+	}
+	if needs.Functions {
+		w.Functions = t.executes(tid)
 	}
 	if needs.Exe {
 		w.Exe, err = t.proc.exe(tid)

@@ -194,6 +194,7 @@ func TestDescribe(t *testing.T) {
 		t.Fatal(err)
 	}
 	known := &tasks{proc: dir, exes: map[taskID]string{}}
+	const tick = 10_000_000 // ns: the unit of that file
 	one, other := taskID{9, 12345*tick + 77}, taskID{9, 12346 * tick}
 	seen := Task{TID: 9, Comm: "stale"}
 	known.describe(other, &seen)
@@ -215,7 +216,7 @@ func FuzzTask(f *testing.F) {
 	f.Add("9 (a) b) S 1 9 9 0 -1 4194304 1 2 3 4 5 6 7 8 20 0 1 0 12345 999\n", "0::/a\n")
 	f.Add(")", "0::")
 	f.Fuzz(func(t *testing.T, stat, cgroup string) {
-		parseStart(stat)
+		identity.StartedAt(stat, 0)
 		if path := identity.Cgroup(cgroup); !strings.Contains(cgroup, path) {
 			t.Errorf("%q of %q", path, cgroup)
 		}

@@ -14,9 +14,6 @@ import (
 	"rota/internal/identity"
 )
 
-// tick is the unit in which /proc says when a task was started, in ns.
-const tick = 10_000_000
-
 // taskID is one task: numbers are used again.
 type taskID struct {
 	tid     uint32
@@ -71,20 +68,7 @@ func (t *tasks) same(folder string, started uint64) bool {
 	if err != nil {
 		return false
 	}
-	ticks, ok := parseStart(string(text))
-	return ok && ticks == started/tick
-}
-
-// parseStart finds in /proc/TID/stat when the task was started, in ticks. Its name
-// stands in brackets and may hold anything.
-func parseStart(stat string) (ticks uint64, ok bool) {
-	const field = 22 - 3 // of what follows the name
-	fields := strings.Fields(stat[strings.LastIndexByte(stat, ')')+1:])
-	if len(fields) <= field {
-		return 0, false
-	}
-	ticks, err := strconv.ParseUint(fields[field], 10, 64)
-	return ticks, err == nil
+	return identity.StartedAt(string(text), started)
 }
 
 // path is the path of a cgroup in the v2 tree, empty when it is gone.

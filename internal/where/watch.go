@@ -55,6 +55,7 @@ type Watch struct {
 	// serves, as that of the timer, are taken for the task below them.
 	Blind bool
 
+	plain bool // interrupts are of no interest
 	coll  *ebpf.Collection
 	entry *ebpf.Program
 	links []link.Link
@@ -72,8 +73,14 @@ func readObject() (*ebpf.CollectionSpec, error) {
 }
 
 // Open begins to watch a function that Find has found.
-func Open(f Function) (*Watch, error) {
-	w := &Watch{tasks: newTasks(), root: os.DirFS("/")}
+func Open(f Function) (*Watch, error) { return openWatch(f, false) }
+
+// OpenTasks is Open for who only wants Tasks: interrupts cost nothing then, where the
+// kernel does not hide its count of contexts.
+func OpenTasks(f Function) (*Watch, error) { return openWatch(f, true) }
+
+func openWatch(f Function, plain bool) (*Watch, error) {
+	w := &Watch{plain: plain, tasks: newTasks(), root: os.DirFS("/")}
 	if err := w.open(f); err != nil {
 		w.Close()
 		return nil, fmt.Errorf("%s: %w", f, withFix(err))
@@ -167,6 +174,9 @@ func (w *Watch) loadCollection(spec *ebpf.CollectionSpec, cache *btf.Cache, entr
 	place, ids := findCount(kernel)
 	for {
 		ready := spec.Copy()
+		if w.plain && place != placeNone {
+			maps.DeleteFunc(ready.Programs, func(name string, _ *ebpf.ProgramSpec) bool { return name != entry })
+		}
 		if err := placeCount(ready, entry, place, ids); err != nil {
 			return err
 		}
@@ -210,6 +220,40 @@ func (w *Watch) Read() (Report, error) {
 		return Report{}, fmt.Errorf("read what was seen: %w", err)
 	}
 	return c.finish(w), nil
+}
+
+// Tasks are those that executed the function since Tasks was called last, or since Open,
+// and forgets what was counted. It is for who watches for long: ended tasks keep no room.
+func (w *Watch) Tasks() ([]Executed, error) {
+	var key seenKey
+	var value seenValue
+	var keys []seenKey
+	found := map[taskID]*Executed{}
+	all := w.coll.Maps["seen"].Iterate()
+	for all.Next(&key, &value) {
+		keys = append(keys, key)
+		if key.Context != InTask || key.TID == 0 {
+			continue
+		}
+		id := taskID{key.TID, key.Started}
+		if found[id] == nil {
+			found[id] = &Executed{TID: key.TID, TGID: value.TGID, Started: key.Started}
+		}
+		found[id].Count += value.Count
+	}
+	if err := all.Err(); err != nil {
+		return nil, fmt.Errorf("read what was seen: %w", err)
+	}
+	for _, key := range keys {
+		if err := w.coll.Maps["seen"].Delete(key); err != nil && !errors.Is(err, ebpf.ErrKeyNotExist) {
+			return nil, fmt.Errorf("forget what was seen: %w", err)
+		}
+	}
+	tasks := make([]Executed, 0, len(found))
+	for _, id := range slices.SortedFunc(maps.Keys(found), func(a, b taskID) int { return cmp.Or(cmp.Compare(a.tid, b.tid), cmp.Compare(a.started, b.started)) }) {
+		tasks = append(tasks, *found[id])
+	}
+	return tasks, nil
 }
 
 // collector puts the entries of the CPUs together.

@@ -4,7 +4,8 @@
 //
 // Find looks a function up and refuses what must not be watched, Open begins to
 // watch it, Read says what was seen so far. It gives nobody a class: the command
-// `rota where` calls it, and writes the rules.
+// `rota where` calls it, and writes the rules; the daemon asks for the tasks whose
+// class a rule gives by a function.
 package where
 
 import (
@@ -68,6 +69,13 @@ type Task struct {
 	Cgroup       string // path in the v2 tree; empty: the cgroup is gone
 	Exe          string // path of the program; empty: not known, the task had ended
 	UID          uint32 // effective user
+}
+
+// Executed is a task that executed the function, outside of interrupts.
+type Executed struct {
+	TID, TGID uint32
+	Started   uint64 // ns since boot, as the kernel's start_boottime
+	Count     uint64
 }
 
 // CPUs is how often each CPU executed the function.
