@@ -36,8 +36,11 @@ rules:
 )
 
 // withCPUs is sharedConfig with CPUs for the class.
-func withCPUs(word string) string {
-	return strings.Replace(sharedConfig, "tier: priority", "tier: priority, "+word, 1)
+func withCPUs(word string) string { return withCPUsOf(sharedConfig, word) }
+
+// withCPUsOf is a configuration with CPUs for its first priority class.
+func withCPUsOf(config, word string) string {
+	return strings.Replace(config, "tier: priority", "tier: priority, "+word, 1)
 }
 
 // owned measures what a class gets that has CPUs of its own, what others have there, and
@@ -102,12 +105,16 @@ func runOwned(g *guest.Guest) error {
 
 // dedicate gives the class its CPUs and measures what it and the others have of it.
 func (r *ownedRun) dedicate() error {
-	if err := r.reload(ownedWord); err != nil {
+	if err := r.configure(withCPUs(ownedWord)); err != nil {
 		return err
 	}
+	// The first look since: the daemon answers with counters that are up to 100 ms old.
 	r.g.Sleep(ownedWithin)
 	before, err := r.strays()
 	if err != nil {
+		return err
+	}
+	if _, err := r.owns(); err != nil {
 		return err
 	}
 	if err := r.share("owner_pct", "others_pct", time.Second); err != nil {
@@ -141,7 +148,7 @@ func (r *ownedRun) offline() error {
 
 // lend lets the owner sleep, and wakes it again.
 func (r *ownedRun) lend() error {
-	if err := r.reload(lentWord); err != nil {
+	if err := r.configure(withCPUs(lentWord)); err != nil {
 		return err
 	}
 	r.g.Sleep(ownedSettle)
@@ -192,15 +199,6 @@ func (r *ownedRun) share(owner, others string, d time.Duration) error {
 		r.g.Metric(others, 100*(after-before).Seconds()/(float64(r.g.CPUs-ownedHogs)*d.Seconds()))
 	}
 	return nil
-}
-
-// reload gives the class CPUs in these words.
-func (r *ownedRun) reload(word string) error {
-	if err := r.configure(withCPUs(word)); err != nil {
-		return err
-	}
-	_, err := r.owns()
-	return err
 }
 
 // configure puts a configuration in force.
