@@ -34,8 +34,9 @@ func abuse() Scenario {
 		Question: "What is the longest time for which a runnable task gets no CPU at all when others behave badly?",
 		Rows:     rowsWithoutFifo(abuseConfig),
 		Metrics:  abuseMetrics(),
-		Tools:    []string{"stress-ng"},
+		Tools:    []string{"stress-ng", "ping", "ip"},
 		Loads:    []string{"hog", "gap", "storm", "barrier"},
+		Modules:  []string{"veth"},
 		Limit:    180 * time.Second,
 		Run:      runAbuse,
 	}
@@ -74,6 +75,11 @@ func abuseMetrics() []Metric {
 			Name: c.metric + "_longest_wait_ms", Group: "longest time without CPU", Label: c.label, Better: -1, Bounds: bounds,
 		})
 	}
+	soon := []Bound{{Row: rowClasses, AtMost: starvationBoundMs}}
+	metrics = append(metrics,
+		Metric{Name: "reach_longest_ms", Group: reachGroup, Label: "longest round trip", Better: -1, Bounds: soon},
+		Metric{Name: "reach_answers_pct", Group: reachGroup, Label: "of 50 pings, answered", Better: 1, Bounds: []Bound{{Row: rowClasses, AtLeast: 100}}},
+		Metric{Name: "reach_program_ms", Group: reachGroup, Label: "to start a program and see it end", Better: -1, Bounds: soon})
 	attached := []Bound{{Row: rowRota, AtLeast: 1}, {Row: rowClasses, AtLeast: 1}}
 	return append(metrics,
 		Metric{Name: "longest_wait_ms", Group: "longest time without CPU", Label: "longest of all", Better: -1, Bounds: bounds},
@@ -122,8 +128,10 @@ func runAbuse(g *guest.Guest) error {
 		longest = max(longest, wait)
 	}
 	g.Metric("longest_wait_ms", longest)
-	if err := measureBarrier(g); err != nil {
-		return err
+	for _, measure := range []func(*guest.Guest) error{measureBarrier, measureReach} {
+		if err := measure(g); err != nil {
+			return err
+		}
 	}
 	if g.Scheduler() != nil {
 		g.Metric("attached_end", truth(g.SchedulerAttached()))
@@ -137,6 +145,46 @@ func truth(yes bool) float64 {
 		return 1
 	}
 	return 0
+}
+
+// reachGroup heads what is left of a machine whose priority class wants all of it.
+const reachGroup = "a priority-class hog on each CPU: is the machine within reach?"
+
+// measureReach pings the machine from the outside, as a watchdog does, and starts a program,
+// as somebody does who wants to end the hogs.
+func measureReach(g *guest.Guest) error {
+	if err := g.Netns("outside"); err != nil {
+		return err
+	}
+	if err := runIP(g, []string{
+		"link add near type veth peer name far netns outside",
+		"link set near addrgenmode none up", "addr add 10.0.2.1/24 dev near",
+		"-n outside link set far addrgenmode none up", "-n outside addr add 10.0.2.2/24 dev far",
+	}); err != nil {
+		return err
+	}
+	s := newStage(g, "abuse_reach")
+	defer s.stop()
+	if _, err := s.startHogs(g.CPUs, guest.Cmd{Path: "vip-hog"}); err != nil {
+		return err
+	}
+	g.Sleep(200 * time.Millisecond)
+	out, err := g.Run(guest.Cmd{Path: "ping", Netns: "outside", Args: []string{"-n", "-i", "0.02", "-c", "50", "-W", "5", "10.0.2.1"}})
+	if err != nil {
+		return err
+	}
+	times, lost, err := output.Ping(out.Stdout)
+	if err != nil {
+		return err
+	}
+	program, err := g.Run(guest.Cmd{Path: "/bin/true"})
+	if err != nil {
+		return err
+	}
+	g.Metric("reach_longest_ms", times.Max())
+	g.Metric("reach_answers_pct", 100*float64(len(times))/float64(max(1, len(times)+lost)))
+	g.Metric("reach_program_ms", float64(program.Elapsed.Microseconds())/1e3)
+	return nil
 }
 
 // suffer runs one case and returns the victims' longest wait in ms.

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"syscall"
 	"time"
 
@@ -168,8 +169,11 @@ func monotonic() uint64 {
 
 // stressHogs starts one always runnable task per CPU with the field's own tool
 // and waits until it has started them.
-func (s *stage) stressHogs() error {
-	if _, err := s.start(guest.Cmd{Path: "stress-ng", Args: []string{"--cpu", strconv.Itoa(s.g.CPUs)}}); err != nil {
+func (s *stage) stressHogs() error { return s.stressHogsIn("") }
+
+// stressHogsIn is that in a cgroup.
+func (s *stage) stressHogsIn(cgroup string) error {
+	if _, err := s.start(guest.Cmd{Path: "stress-ng", Args: []string{"--cpu", strconv.Itoa(s.g.CPUs)}, Cgroup: cgroup}); err != nil {
 		return err
 	}
 	s.g.Sleep(500 * time.Millisecond)
@@ -201,6 +205,23 @@ func (s *stage) cpuTime(d time.Duration) (time.Duration, error) {
 func (s *stage) cpuUsed() (time.Duration, error) {
 	board, err := s.read()
 	return sumCPU(board), err
+}
+
+// commTime is the CPU time that all tasks of this name have had, while they live.
+func commTime(comm string) (sum time.Duration) {
+	found, _ := filepath.Glob("/proc/[0-9]*/comm")
+	for _, path := range found {
+		name, _ := os.ReadFile(path)
+		stat, err := os.ReadFile(filepath.Join(filepath.Dir(path), "schedstat"))
+		if strings.TrimSpace(string(name)) != comm || err != nil {
+			continue
+		}
+		ns, _, _ := strings.Cut(string(stat), " ")
+		if n, err := strconv.ParseInt(ns, 10, 64); err == nil {
+			sum += time.Duration(n)
+		}
+	}
+	return sum
 }
 
 func sumCPU(slots []output.Slot) (sum time.Duration) {

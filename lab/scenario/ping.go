@@ -139,6 +139,11 @@ func connect(g *guest.Guest) error {
 				fmt.Sprintf("-n %s addr add 10.0.%d.%d/24 dev %s", name, network, i+1, device))
 		}
 	}
+	return runIP(g, lines)
+}
+
+// runIP runs ip with these arguments, one line after the other.
+func runIP(g *guest.Guest, lines []string) error {
 	for _, line := range lines {
 		if _, err := g.Run(guest.Cmd{Path: "ip", Args: strings.Fields(line)}); err != nil {
 			return fmt.Errorf("ip %s: %w", line, err)

@@ -51,6 +51,15 @@ func (s Samples) Min() float64 {
 	return smallest
 }
 
+// Deviation returns the standard deviation of all samples, which ping calls mdev.
+func (s Samples) Deviation() float64 {
+	mean, sum := s.Avg(), 0.0
+	for _, v := range s {
+		sum += (v - mean) * (v - mean)
+	}
+	return math.Sqrt(sum / float64(max(len(s), 1)))
+}
+
 // Percentile returns the value that p percent (0..100) of the samples do not
 // exceed, by nearest rank; 0 without samples.
 func (s Samples) Percentile(p float64) float64 {

@@ -124,8 +124,8 @@ func TestCyclictestRefuses(t *testing.T) {
 
 func TestSamples(t *testing.T) {
 	s := Samples{3, 1, 2, 10}
-	if s.Avg() != 4 || s.Max() != 10 || s.Min() != 1 {
-		t.Errorf("avg %v, max %v, min %v", s.Avg(), s.Max(), s.Min())
+	if s.Avg() != 4 || s.Max() != 10 || s.Min() != 1 || s.Deviation() != math.Sqrt(12.5) {
+		t.Errorf("avg %v, max %v, min %v, deviation %v", s.Avg(), s.Max(), s.Min(), s.Deviation())
 	}
 	for p, want := range map[float64]float64{0: 1, 25: 1, 26: 2, 50: 2, 99: 10, 100: 10} {
 		if got := s.Percentile(p); got != want {
@@ -133,7 +133,7 @@ func TestSamples(t *testing.T) {
 		}
 	}
 	var none Samples
-	if none.Avg() != 0 || none.Max() != 0 || none.Min() != 0 || none.Percentile(99) != 0 {
+	if none.Avg() != 0 || none.Max() != 0 || none.Min() != 0 || none.Deviation() != 0 || none.Percentile(99) != 0 {
 		t.Error("no samples: every figure must be 0")
 	}
 }

@@ -1,0 +1,306 @@
+package scenario
+
+import (
+	"fmt"
+	"strconv"
+	"time"
+
+	"rota/lab/guest"
+	"rota/lab/scenario/output"
+)
+
+// Rows of upf beside the standard ones.
+const (
+	rowIdle   = "idle"
+	rowCPUSet = "kernel-cpuset"
+	rowCPUs   = "rota+cpus"
+)
+
+const upfConfig = `classes:
+  - {name: network, tier: priority}
+rules:
+  - {match: {comm: "ping"}, class: network}
+  - {match: {comm: "gateway"}, class: network}
+  - {match: {comm: "ask"}, class: network}
+`
+
+const (
+	upfPings    = 200
+	upfAsks     = time.Second // that requests are counted
+	upfUserCPUs = "2-3"       // with cpuset isolation; the hogs have the others
+	upfHogCPUs  = "0-1"
+)
+
+// upf measures the user plane of a 5G network while hogs want all CPUs: what goes through
+// a GTP-U tunnel that the kernel's module serves at both ends, and through one that a
+// process in user space serves at one end.
+func upf() Scenario {
+	kernel := func(name, about string) Row { return Row{Name: name, Scheduler: "kernel", About: about} }
+	return Scenario{
+		Name:     "upf",
+		Title:    "The user plane of a 5G network",
+		Question: "How long does a round trip through a GTP-U tunnel take while every CPU has a hog, and what do the hogs lose?",
+		Rows: []Row{
+			kernel(rowKernel, ""),
+			kernel(rowIdle, "without hogs"),
+			kernel(rowNice, "the gateway has nice -20"),
+			kernel(rowCPUSet, "two of four CPUs are for the user plane, the others for the hogs"),
+			{Name: rowFifo, Scheduler: "kernel", Fifo: true, About: "the whole chain under SCHED_FIFO"},
+			{Name: rowRota, Scheduler: "rota"},
+			{Name: rowClasses, Scheduler: "rota", Config: upfConfig, About: "with a priority class"},
+			{Name: rowCPUs, Scheduler: "rota", Config: withCPUsOf(upfConfig, "cpus: {dedicated: 2}"), About: "with two CPUs for that class"},
+		},
+		Metrics: upfMetrics(),
+		Tools:   []string{"ping", "ip", "stress-ng"},
+		Loads:   []string{"gateway", "ask"},
+		Modules: []string{"veth", "tun", "gtp"},
+		Kernel:  "6.18-binder", // Debian's cloud kernels have no gtp
+		Limit:   120 * time.Second,
+		Run:     runUPF,
+	}
+}
+
+// upfTunnel is a way between a user's equipment and the network behind the tunnel.
+type upfTunnel struct {
+	name, words string
+	netns       string // where the user is
+	address     string // of the user
+	outside     int    // third byte of the addresses that the tunnel has outside
+	teid        uint32
+}
+
+// upfServer is the address behind the tunnels.
+const upfServer = "10.61.0.1"
+
+func upfTunnels() []upfTunnel {
+	return []upfTunnel{
+		{"module", "the kernel's module at both ends", "ran", "10.60.0.2", 0, 2},
+		{"gateway", "a process in user space at one end", "gnb", "10.60.0.3", 1, 3},
+	}
+}
+
+func upfMetrics() []Metric {
+	var metrics []Metric
+	for _, tunnel := range upfTunnels() {
+		group := "round trip through a GTP-U tunnel, " + tunnel.words
+		for _, figure := range []string{"min", "avg", "p99", "max", "mdev"} {
+			metrics = append(metrics, Metric{
+				Name: tunnel.name + "_" + figure + "_ms", Group: group, Label: figure, Better: -1, Bounds: upfBounds(figure),
+			})
+		}
+		metrics = append(metrics,
+			Metric{Name: tunnel.name + "_lost_packets", Group: group, Label: "lost", Better: -1},
+			Metric{Name: tunnel.name + "_hogs_pct", Group: group, Label: "of all CPUs, the hogs get meanwhile", Better: 1, Bounds: upfBounds("hogs")},
+			Metric{Name: tunnel.name + "_asks_hz", Group: "requests, each after the answer to the last, " + tunnel.words, Label: "requests", Better: 1},
+			Metric{Name: tunnel.name + "_asks_hogs_pct", Group: "requests, each after the answer to the last, " + tunnel.words, Label: "of all CPUs, the hogs get meanwhile", Better: 1},
+		)
+	}
+	return metrics
+}
+
+func upfBounds(figure string) []Bound {
+	switch figure {
+	case "avg":
+		return []Bound{{Row: rowClasses, Against: rowFifo, AtMost: 1.05}, {Row: rowCPUs, Against: rowFifo, AtMost: 0.9}}
+	case "p99":
+		return []Bound{{Row: rowClasses, Against: rowFifo, AtMost: 1.2}, {Row: rowClasses, Against: rowCPUSet, AtMost: 1}}
+	case "max":
+		return []Bound{{Row: rowCPUs, Against: rowFifo, AtMost: 0.8}}
+	case "hogs":
+		return []Bound{{Row: rowClasses, Against: rowCPUSet, AtLeast: 1}}
+	}
+	return nil
+}
+
+// upfRun is one experiment: the chain of the user plane and the hogs.
+type upfRun struct {
+	g           *guest.Guest
+	chain, hogs *stage
+	user        string // cgroup of the chain, empty: the root
+	hogCgroup   string
+}
+
+func runUPF(g *guest.Guest) error {
+	r := &upfRun{g: g, chain: newStage(g, "upf"), hogs: newStage(g, "hogs")}
+	defer r.chain.stop()
+	defer r.hogs.stop()
+	if err := r.isolate(); err != nil {
+		return err
+	}
+	if err := connectUPF(g); err != nil {
+		return err
+	}
+	if err := r.serve(); err != nil {
+		return err
+	}
+	if g.Row.Name != rowIdle {
+		if err := r.hogs.stressHogsIn(r.hogCgroup); err != nil {
+			return err
+		}
+	}
+	for _, tunnel := range upfTunnels() {
+		if err := r.ping(tunnel); err != nil {
+			return fmt.Errorf("%s: %w", tunnel.words, err)
+		}
+		if err := r.ask(tunnel); err != nil {
+			return fmt.Errorf("%s: %w", tunnel.words, err)
+		}
+	}
+	return nil
+}
+
+// isolate makes the cgroups of the row that has some.
+func (r *upfRun) isolate() error {
+	if r.g.Row.Name != rowCPUSet {
+		return nil
+	}
+	r.user, r.hogCgroup = "upf/user", "upf/hogs"
+	for path, cpus := range map[string]string{r.user: upfUserCPUs, r.hogCgroup: upfHogCPUs} {
+		group, err := r.g.Cgroup(path)
+		if err != nil {
+			return err
+		}
+		if err := group.SetCpus(cpus); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// serve starts what answers and what is in the way: they stay for the whole run.
+func (r *upfRun) serve() error {
+	gateway := guest.Cmd{Path: "gateway", Args: []string{"tun0", "172.16.1.2", "3"}, Netns: "gnb"}
+	if r.g.Row.Name == rowNice {
+		gateway.Nice = -20
+	}
+	for _, c := range []guest.Cmd{gateway, {Path: "ask", Args: []string{"serve", "7"}, Netns: "upf"}} {
+		if _, err := r.chain.start(r.member(c)); err != nil {
+			return err
+		}
+	}
+	r.g.Sleep(50 * time.Millisecond)
+	return nil
+}
+
+// member is a program of the chain as the row has it.
+func (r *upfRun) member(c guest.Cmd) guest.Cmd {
+	c.Cgroup = r.user
+	return chain(r.g, c)
+}
+
+// connectUPF makes the namespaces and the tunnels between them: ran and gnb are the radio
+// side, upf the other one, which the kernel's module serves for both.
+func connectUPF(g *guest.Guest) error {
+	for _, name := range []string{"ran", "gnb", "upf"} {
+		if err := g.Netns(name); err != nil {
+			return err
+		}
+	}
+	var lines []string
+	for _, tunnel := range upfTunnels() {
+		for i, end := range []string{tunnel.netns, "upf"} {
+			if i == 0 {
+				lines = append(lines, fmt.Sprintf("-n %s link add n3 type veth peer name n3-%s netns upf", end, end))
+			}
+			device := []string{"n3", "n3-" + tunnel.netns}[i]
+			lines = append(lines,
+				fmt.Sprintf("-n %s link set %s addrgenmode none up", end, device),
+				fmt.Sprintf("-n %s addr add 172.16.%d.%d/24 dev %s", end, tunnel.outside, i+1, device))
+		}
+	}
+	lines = append(lines,
+		"-n upf addr add "+upfServer+"/32 dev lo",
+		"-n upf link add gtp0 type gtp role ggsn",
+		"-n upf link set gtp0 up",
+		"-n ran link add gtp0 type gtp role sgsn",
+		"-n gnb tuntap add tun0 mode tun",
+	)
+	for _, tunnel := range upfTunnels() {
+		device := map[string]string{"ran": "gtp0", "gnb": "tun0"}[tunnel.netns]
+		lines = append(lines,
+			fmt.Sprintf("-n %s addr add %s/32 dev %s", tunnel.netns, tunnel.address, device),
+			fmt.Sprintf("-n %s link set %s addrgenmode none up", tunnel.netns, device),
+			fmt.Sprintf("-n %s route add %s dev %s src %s", tunnel.netns, upfServer, device, tunnel.address),
+			fmt.Sprintf("-n upf route add %s dev gtp0", tunnel.address))
+	}
+	if err := runIP(g, lines); err != nil {
+		return err
+	}
+	for _, tunnel := range upfTunnels() {
+		if err := g.AddTunnel(guest.Tunnel{Netns: "upf", Device: "gtp0", TEID: tunnel.teid, User: tunnel.address,
+			Peer: fmt.Sprintf("172.16.%d.1", tunnel.outside)}); err != nil {
+			return err
+		}
+	}
+	module := upfTunnels()[0]
+	return g.AddTunnel(guest.Tunnel{Netns: module.netns, Device: "gtp0", TEID: module.teid, User: module.address,
+		Peer: fmt.Sprintf("172.16.%d.2", module.outside)})
+}
+
+// ping measures round trips, and what the hogs get meanwhile.
+func (r *upfRun) ping(tunnel upfTunnel) error {
+	// The first packets pay for the address resolution: they are not counted.
+	if _, err := r.pings(tunnel, 3); err != nil {
+		return err
+	}
+	var text string
+	hogs, err := r.hogsDuring(func() (err error) {
+		text, err = r.pings(tunnel, upfPings)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	times, lost, err := output.Ping(text)
+	if err != nil {
+		return err
+	}
+	for figure, value := range map[string]float64{
+		"min": times.Min(), "avg": times.Avg(), "p99": times.Percentile(99), "max": times.Max(), "mdev": times.Deviation(),
+	} {
+		r.g.Metric(tunnel.name+"_"+figure+"_ms", value)
+	}
+	r.g.Metric(tunnel.name+"_lost_packets", float64(lost))
+	r.g.Metric(tunnel.name+"_hogs_pct", hogs)
+	r.g.Histogram(tunnel.name+"_us", timeBuckets(times))
+	return nil
+}
+
+func (r *upfRun) pings(tunnel upfTunnel, count int) (string, error) {
+	out, err := r.g.Run(r.member(guest.Cmd{
+		Path: "ping", Netns: tunnel.netns,
+		Args: []string{"-n", "-i", "0.01", "-c", strconv.Itoa(count), "-W", "5", upfServer},
+	}))
+	return out.Stdout, err
+}
+
+// ask counts requests that follow each other.
+func (r *upfRun) ask(tunnel upfTunnel) error {
+	s := newStage(r.g, "ask_"+tunnel.name)
+	defer s.stop()
+	if _, err := s.startCounting(r.member(guest.Cmd{Path: "ask", Args: []string{upfServer, "7"}, Netns: tunnel.netns}), 1); err != nil {
+		return err
+	}
+	r.g.Sleep(100 * time.Millisecond)
+	var answers []float64
+	hogs, err := r.hogsDuring(func() (err error) {
+		answers, err = s.work(upfAsks)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	r.g.Metric(tunnel.name+"_asks_hz", answers[0]/upfAsks.Seconds())
+	r.g.Metric(tunnel.name+"_asks_hogs_pct", hogs)
+	return nil
+}
+
+// hogsDuring is how much of all CPUs the hogs get while f runs, in percent.
+func (r *upfRun) hogsDuring(f func() error) (float64, error) {
+	before, begun := commTime("stress-ng-cpu"), monotonic()
+	if err := f(); err != nil {
+		return 0, err
+	}
+	used, span := commTime("stress-ng-cpu")-before, monotonic()-begun
+	return 100 * used.Seconds() / (float64(r.g.CPUs) * float64(span) / 1e9), nil
+}
