@@ -75,7 +75,9 @@ func (d *Daemon) dedicate(s *session) {
 			machine.Bound[i].Class = plan.slots[task.Class].class.Name
 		}
 	}
-	next := plan.granted(dedicate.Choose(machine, plan.wants()))
+	wants := plan.wants()
+	s.findNear(plan, wants)
+	next := plan.granted(dedicate.Choose(machine, wants))
 	if reflect.DeepEqual(next.slots, plan.slots) {
 		return
 	}
@@ -111,6 +113,34 @@ func (p *plan) devices() (names []string) {
 	return names
 }
 
+// nearTasks bounds the tasks that are asked where they ran: more say nothing new.
+const nearTasks = 4096
+
+// findNear notes where the tasks of the classes ran last.
+func (s *session) findNear(p *plan, wants []dedicate.Want) {
+	byName := map[string]map[int]int{}
+	for _, w := range wants {
+		byName[w.Class] = w.Tasks
+	}
+	pids, _ := s.tasks.proc.processes()
+	asked := 0
+	for _, pid := range pids {
+		tids, _ := s.tasks.proc.threads(pid)
+		for _, tid := range tids {
+			if asked++; asked > nearTasks {
+				return
+			}
+			task, err := s.scheduler.Explain(tid)
+			if err != nil || task.Class >= len(p.slots) {
+				continue
+			}
+			if near := byName[p.slots[task.Class].class.Name]; near != nil {
+				near[task.CPU]++
+			}
+		}
+	}
+}
+
 // wants is what the classes want, in the order of their indexes.
 func (p *plan) wants() []dedicate.Want {
 	var wants []dedicate.Want
@@ -118,7 +148,7 @@ func (p *plan) wants() []dedicate.Want {
 		if slot.cpus.Wanted() {
 			wants = append(wants, dedicate.Want{
 				Class: slot.class.Name, Count: slot.cpus.Count, List: slot.cpus.List,
-				Follow: slot.cpus.Follow, Avoid: slot.cpus.Avoid, Before: slot.class.Own.CPUs,
+				Follow: slot.cpus.Follow, Avoid: slot.cpus.Avoid, Before: slot.class.Own.CPUs, Tasks: map[int]int{},
 			})
 		}
 	}

@@ -82,11 +82,12 @@ func TestKernelFunction(t *testing.T) {
 		}
 		looks := scheduler.looks()
 		function.seen <- []where.Executed{{TID: 7, TGID: 7, Started: start, Count: 2}}
-		time.Sleep(forgetAfter - readEvery)
+		time.Sleep(forgetAfter - 4*readEvery)
 		if got, _ := scheduler.class(7); got != 1 || scheduler.looks() != looks {
 			t.Errorf("within a minute: class %d, looked at %d times", got, scheduler.looks()-looks)
 		}
-		time.Sleep(3 * readEvery)
+		time.Sleep(8 * readEvery)
+		synctest.Wait()
 		if got, _ := scheduler.class(7); got != 0 {
 			t.Errorf("a minute later: class %d", got)
 		}

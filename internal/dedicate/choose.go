@@ -39,6 +39,8 @@ type Want struct {
 	List          []int // or these
 	Follow, Avoid string
 	Before        []int // what it has
+	// Tasks are how many of its tasks each CPU ran last: their memory is in its caches.
+	Tasks map[int]int
 }
 
 // Grant is what a class gets: CPUs, or the reason for having none. Missing says what
@@ -157,18 +159,24 @@ func (c *chooser) siblings(cpu int) (core []int) {
 }
 
 // rank tells how well a core suits, by importance: served interrupts, kept from before,
-// the cache of those already chosen, not the CPU that the machine boots on.
+// the cache of those already chosen, the cache that most of the class's tasks used, not
+// the CPU that the machine boots on.
 func (c *chooser) rank(w Want, got, core []int) []int {
-	var rank [5]int
+	var rank [6]int
 	for _, cpu := range core {
 		rank[0] += among(cpu, c.Interrupts[w.Follow]) - among(cpu, c.Interrupts[w.Avoid])
 		rank[1] += among(cpu, w.Before)
 		for _, other := range got {
 			rank[2] += truth(c.Domain[other] == c.Domain[cpu])
 		}
-		rank[3] -= truth(cpu == 0)
+		rank[4] -= truth(cpu == 0)
 	}
-	rank[4] = core[0]
+	for cpu, tasks := range w.Tasks {
+		if c.Domain[cpu] == c.Domain[core[0]] {
+			rank[3] += tasks
+		}
+	}
+	rank[5] = core[0]
 	return rank[:]
 }
 

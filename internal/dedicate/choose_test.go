@@ -32,9 +32,11 @@ func TestChoose(t *testing.T) {
 		wants   []Want
 		grants  []Grant
 	}{
-		"whole cores":      {eight(), []Want{{Class: "a", Count: 1}}, []Grant{{Class: "a", CPUs: []int{6, 7}}}},
-		"one cache":        {eight(), []Want{{Class: "a", Count: 4}}, []Grant{{Class: "a", CPUs: []int{4, 5, 6, 7}}}},
-		"kept":             {eight(), []Want{{Class: "a", Count: 1, Before: []int{2, 3}}}, []Grant{{Class: "a", CPUs: []int{2, 3}}}},
+		"whole cores": {eight(), []Want{{Class: "a", Count: 1}}, []Grant{{Class: "a", CPUs: []int{6, 7}}}},
+		"one cache":   {eight(), []Want{{Class: "a", Count: 4}}, []Grant{{Class: "a", CPUs: []int{4, 5, 6, 7}}}},
+		"kept":        {eight(), []Want{{Class: "a", Count: 1, Before: []int{2, 3}}}, []Grant{{Class: "a", CPUs: []int{2, 3}}}},
+		"where its tasks ran": {eight(), []Want{{Class: "a", Count: 4, Tasks: map[int]int{1: 2, 2: 1, 6: 2}}},
+			[]Grant{{Class: "a", CPUs: []int{0, 1, 2, 3}}}},
 		"with interrupts":  {eight(), []Want{{Class: "a", Count: 1, Follow: "eth0", Before: []int{2, 3}}}, []Grant{{Class: "a", CPUs: []int{4, 5}}}},
 		"away from them":   {eight(), []Want{{Class: "a", Count: 4, Avoid: "eth0"}}, []Grant{{Class: "a", CPUs: []int{2, 3, 6, 7}}}},
 		"unknown device":   {eight(), []Want{{Class: "a", Count: 1, Follow: "eth9"}}, []Grant{{Class: "a", CPUs: []int{6, 7}, Missing: `device "eth9" has no interrupts: see /proc/interrupts`}}},
