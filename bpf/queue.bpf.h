@@ -83,14 +83,15 @@ static void queue_settle(struct cpu_queue *queue)
 static __always_inline void queue_charge_ahead(struct cpu_ctx *cpuc, u64 now_ns)
 {
 	s64 elapsed_ns = now_ns - cpuc->curr_at_ns;
-	u64 vt;
+	u64 vt, done_ns;
 
 	if (cpuc->curr_tier != ROTA_FAIR && cpuc->curr_tier != ROTA_BACKGROUND)
 		return;
 	if (elapsed_ns <= 0 || !cpuc->curr_tid || !cpuc->curr_weight)
 		return;
-	vt = eevdf_vt(elapsed_ns, cpuc->curr_weight);
-	record_ahead(cpuc, elapsed_ns);
+	done_ns = pace_ns(elapsed_ns, cpuc->curr_class, cpuc->queues[0].cpu);
+	vt = eevdf_vt(done_ns, cpuc->curr_weight);
+	record_ahead(cpuc, done_ns);
 	cpuc->curr_at_ns = now_ns;
 	cpuc->curr_vt += vt;
 	cpuc->ahead_wv += vt * cpuc->curr_weight;
@@ -310,11 +311,12 @@ __noinline int queue_leave(struct task_ctx *taskc, u32 cpu, bool sleeps)
 	return 0;
 }
 
-/* Charges a running task for what it did since it was last charged. */
+/* Charges a running task for what it did since it was last charged; returns the CPU time. */
 static u64 queue_charge(struct task_struct *p, struct task_ctx *taskc, struct cpu_ctx *cpuc)
 {
 	u64 delta_ns = p->se.sum_exec_runtime - taskc->exec_ns;
-	u64 vt = eevdf_vt(delta_ns, taskc->weight);
+	u64 done_ns = pace_ns(delta_ns, taskc->class, cpuc->queues[0].cpu);
+	u64 vt = eevdf_vt(done_ns, taskc->weight);
 
 	taskc->exec_ns += delta_ns;
 	taskc->vt += vt;
@@ -324,7 +326,7 @@ static u64 queue_charge(struct task_struct *p, struct task_ctx *taskc, struct cp
 		return delta_ns;
 	cpu_queue(cpuc, taskc->tier)->tree.sum_wv += (s64)(vt * taskc->weight) - cpuc->ahead_wv;
 	cpuc->ahead_wv = 0;
-	record_note(ROTA_RECORD_CHARGE, 0, taskc, taskc->joined, delta_ns);
+	record_note(ROTA_RECORD_CHARGE, 0, taskc, taskc->joined, done_ns);
 	return delta_ns;
 }
 

@@ -37,7 +37,7 @@
  *
  * What it does not do
  *   It does not run real-time or deadline tasks, which the kernel runs first.
- *   It does not choose frequencies.
+ *   It does not choose frequencies; it can take them into account (pace).
  *
  * The parts, each using only parts above it:
  */
@@ -48,6 +48,7 @@
 #include "stats.bpf.h"
 #include "group.bpf.h"
 #include "task.bpf.h"
+#include "pace.bpf.h"
 #include "record.bpf.h"
 #include "timer.bpf.h"
 #include "queue.bpf.h"
@@ -194,8 +195,10 @@ static void charge(struct task_struct *p, struct task_ctx *taskc, struct cpu_ctx
 	if (limit_groups && taskc->group)
 		limit_charge(taskc->group, delta_ns, kernel_now_locked());
 
-	if (stats)
+	if (stats) {
 		stats->runtime_ns += delta_ns;
+		stats->progress_ns += pace_ns(delta_ns, taskc->class, cpu);
+	}
 	if (taskc->tier == ROTA_PRIORITY)
 		priority_charge(taskc, cpuc, cpu, delta_ns);
 	if (taskc->fair_weight)

@@ -53,25 +53,28 @@ struct rota_knobs {
 	__u32 tiers;	     /* bit 1 << tier: some class is in that tier */
 	__u32 fair;	     /* enum rota_fair, or-ed: the switches of the fair tier */
 	__u32 inherit;	     /* enum rota_reason, 1 << each: what boosts, 0: nothing does */
-	__u32 pad;
+	__u32 frequency;     /* 1: time counts as at full speed, see pace.bpf.h */
 };
 
 /* One class. Set by the daemon. */
 struct rota_class {
-	__u64 slice_ns;	 /* request in ns; 0: the default of the knobs */
-	__u64 cap_ns;	 /* CPU time per window and CPU while others wait; priority only */
-	__u32 weight;	 /* 1..10000 inside the tier, 100: as nice 0 */
-	__u32 tier;	 /* enum rota_tier */
-	__u32 inherit;	 /* 1: what its tasks wait for runs at their level; priority only */
-	__u32 dynamic;	 /* 1: who wakes asks for what it lately used; priority only */
-	__u32 own_first; /* the CPUs that belong to it are among these; priority only */
-	__u32 own_end;	 /* 0: it has none */
+	__u64 slice_ns;	    /* request in ns; 0: the default of the knobs */
+	__u64 cap_ns;	    /* CPU time per window and CPU while others wait; priority only */
+	__u32 weight;	    /* 1..10000 inside the tier, 100: as nice 0 */
+	__u32 tier;	    /* enum rota_tier */
+	__u32 inherit;	    /* 1: what its tasks wait for runs at their level; priority only */
+	__u32 dynamic;	    /* 1: who wakes asks for what it lately used; priority only */
+	__u32 own_first;    /* the CPUs that belong to it are among these; priority only */
+	__u32 own_end;	    /* 0: it has none */
+	__u32 memory_bound; /* of 1024: its time that does not change with the frequency */
+	__u32 pad;
 };
 
 /* Counters of one class on one CPU; they only grow. */
 struct rota_class_stats {
 	__s64 tasks; /* live tasks: the sum over CPUs counts */
 	__u64 runtime_ns;
+	__u64 progress_ns; /* the time that the same would have taken at full speed */
 	__u64 dispatches;
 	__u64 preempting;
 	__u64 preempted;

@@ -87,6 +87,7 @@ func writeStatus(w io.Writer, s api.Status, verbose bool) error {
 	}
 	writeOwners(w, s.Classes)
 	writeFunctions(w, s.Functions)
+	writePaces(w, s)
 	if !verbose {
 		return nil
 	}
@@ -110,6 +111,24 @@ func writeOwners(w io.Writer, classes []api.Class) {
 			words += ": " + safe(c.CPUsNote)
 		}
 		fmt.Fprintf(w, "class %s has %s\n", safe(c.Name), words)
+	}
+}
+
+// writePaces says what frequencies do to the classes, where that counts.
+func writePaces(w io.Writer, s api.Status) {
+	switch {
+	case s.Frequency.Mode == "off" || s.Frequency.Mode == "":
+		return
+	case s.Frequency.Note != "":
+		fmt.Fprintf(w, "frequency fairness: time counts as it is: %s\n", safe(s.Frequency.Note))
+		return
+	}
+	for _, c := range s.Classes {
+		if c.RuntimeMicros == 0 {
+			continue
+		}
+		fmt.Fprintf(w, "class %s gets on at %.1f%% of full speed (%.0f%% memory bound): %.1f%% of all progress\n", safe(c.Name),
+			100*float64(c.ProgressMicros)/float64(c.RuntimeMicros), c.MemoryBoundPercent, c.ProgressSharePercent)
 	}
 }
 

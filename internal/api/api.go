@@ -46,6 +46,7 @@ type Status struct {
 	CPUs            []CPU            `json:"cpus"`
 	Boosts          Boosts           `json:"boosts"`
 	Functions       []Function       `json:"functions"` // of the kernel, that rules name
+	Frequency       Frequency        `json:"frequency"`
 	KernelEvents    map[string]int64 `json:"kernelEvents"`
 }
 
@@ -66,28 +67,32 @@ type Config struct {
 
 // Class is one class, what it promises and what it got.
 type Class struct {
-	Name          string   `json:"name"`
-	Tier          string   `json:"tier"`
-	Weight        uint32   `json:"weight"`
-	SliceMicros   int64    `json:"sliceMicros"`
-	CapPercent    float64  `json:"capPercent"` // 0: no cap
-	Line          int      `json:"line"`       // in the configuration; 0: built in
-	Rules         int      `json:"rules"`      // rules that give this class
-	CPUs          []int    `json:"cpus"`       // that belong to it; empty: none does
-	CPUsLent      bool     `json:"cpusLent"`   // others may use them while they would be idle
-	CPUsNote      string   `json:"cpusNote"`   // why it has not the CPUs that it wants; empty: it has
-	Tasks         uint64   `json:"tasks"`
-	RuntimeMicros int64    `json:"runtimeMicros"`
-	SharePercent  float64  `json:"sharePercent"` // of the CPU time of all classes
-	Dispatches    uint64   `json:"dispatches"`
-	Preempting    uint64   `json:"preempting"`
-	Preempted     uint64   `json:"preempted"`
-	CapHits       uint64   `json:"capHits"`
-	Rescues       uint64   `json:"rescues"`
-	WaitP50Micros float64  `json:"waitP50Micros"`
-	WaitP99Micros float64  `json:"waitP99Micros"`
-	WaitMaxMicros float64  `json:"waitMaxMicros"`
-	WaitHistogram []uint64 `json:"waitHistogram"` // bucket i: waits in [2^(i-1), 2^i) us; bucket 0: below 1 us
+	Name          string  `json:"name"`
+	Tier          string  `json:"tier"`
+	Weight        uint32  `json:"weight"`
+	SliceMicros   int64   `json:"sliceMicros"`
+	CapPercent    float64 `json:"capPercent"` // 0: no cap
+	Line          int     `json:"line"`       // in the configuration; 0: built in
+	Rules         int     `json:"rules"`      // rules that give this class
+	CPUs          []int   `json:"cpus"`       // that belong to it; empty: none does
+	CPUsLent      bool    `json:"cpusLent"`   // others may use them while they would be idle
+	CPUsNote      string  `json:"cpusNote"`   // why it has not the CPUs that it wants; empty: it has
+	Tasks         uint64  `json:"tasks"`
+	RuntimeMicros int64   `json:"runtimeMicros"`
+	SharePercent  float64 `json:"sharePercent"` // of the CPU time of all classes
+	// What the same would have taken at full speed, where frequency fairness is on.
+	ProgressMicros       int64    `json:"progressMicros"`
+	ProgressSharePercent float64  `json:"progressSharePercent"` // of that of all classes
+	MemoryBoundPercent   float64  `json:"memoryBoundPercent"`   // of its time, that frequencies do not change, as declared
+	Dispatches           uint64   `json:"dispatches"`
+	Preempting           uint64   `json:"preempting"`
+	Preempted            uint64   `json:"preempted"`
+	CapHits              uint64   `json:"capHits"`
+	Rescues              uint64   `json:"rescues"`
+	WaitP50Micros        float64  `json:"waitP50Micros"`
+	WaitP99Micros        float64  `json:"waitP99Micros"`
+	WaitMaxMicros        float64  `json:"waitMaxMicros"`
+	WaitHistogram        []uint64 `json:"waitHistogram"` // bucket i: waits in [2^(i-1), 2^i) us; bucket 0: below 1 us
 }
 
 // Boosts counts tasks that ran at another's level because that one waited for them.
@@ -156,21 +161,28 @@ type Link struct {
 
 // CPU counts one CPU.
 type CPU struct {
-	CPU         int    `json:"cpu"`
-	Priority    uint64 `json:"priority"` // dispatches by tier
-	Fair        uint64 `json:"fair"`
-	Background  uint64 `json:"background"`
-	Direct      uint64 `json:"direct"`
-	Preemptions uint64 `json:"preemptions"`
-	Steals      uint64 `json:"steals"`
-	Rescues     uint64 `json:"rescues"`
-	CapHits     uint64 `json:"capHits"`
-	Limited     uint64 `json:"limited"` // times that a task had to wait for its cgroup's cpu.max
-	Owner       string `json:"owner"`   // the class that it belongs to; empty: none
+	CPU          int     `json:"cpu"`
+	Priority     uint64  `json:"priority"` // dispatches by tier
+	Fair         uint64  `json:"fair"`
+	Background   uint64  `json:"background"`
+	Direct       uint64  `json:"direct"`
+	Preemptions  uint64  `json:"preemptions"`
+	Steals       uint64  `json:"steals"`
+	Rescues      uint64  `json:"rescues"`
+	CapHits      uint64  `json:"capHits"`
+	Limited      uint64  `json:"limited"`      // times that a task had to wait for its cgroup's cpu.max
+	SpeedPercent float64 `json:"speedPercent"` // of the fastest CPU at its top frequency; 0: not known
+	Owner        string  `json:"owner"`        // the class that it belongs to; empty: none
 	// CPU time, since it has an owner, of tasks that do not belong there.
 	BoundMicros int64 `json:"boundMicros"` // who may run nowhere else
 	GuestMicros int64 `json:"guestMicros"` // whom it was lent to
 	StrayMicros int64 `json:"strayMicros"` // who was on its way out
+}
+
+// Frequency is whether and how frequencies count.
+type Frequency struct {
+	Mode string `json:"mode"` // off, on, frequency
+	Note string `json:"note"` // why the speeds of the CPUs are not known; empty: they are
 }
 
 // Function is a function of the kernel that rules name.

@@ -32,14 +32,18 @@ func bucket(i int) (low, high float64) {
 
 // Derive fills in what follows from the counters: shares and percentiles.
 func Derive(classes []Class) {
-	total := int64(0)
+	total, progress := int64(0), int64(0)
 	for _, c := range classes {
 		total += c.RuntimeMicros
+		progress += c.ProgressMicros
 	}
 	for i := range classes {
 		c := &classes[i]
 		if total > 0 {
 			c.SharePercent = 100 * float64(c.RuntimeMicros) / float64(total)
+		}
+		if progress > 0 {
+			c.ProgressSharePercent = 100 * float64(c.ProgressMicros) / float64(progress)
 		}
 		c.WaitP50Micros = atMost(Percentile(c.WaitHistogram, 0.5), c.WaitMaxMicros)
 		c.WaitP99Micros = atMost(Percentile(c.WaitHistogram, 0.99), c.WaitMaxMicros)
@@ -72,6 +76,7 @@ func Since(earlier, later Status) Status {
 	for i, c := range later.Classes {
 		b := before[c.Name]
 		c.RuntimeMicros -= b.RuntimeMicros
+		c.ProgressMicros -= b.ProgressMicros
 		c.Dispatches -= b.Dispatches
 		c.Preempting -= b.Preempting
 		c.Preempted -= b.Preempted

@@ -43,6 +43,13 @@ const (
 	TierBackground = "background"
 )
 
+// The values of frequencyFairness.
+const (
+	FrequencyOff  = "off"
+	FrequencyOn   = "on"        // frequency, and the strength of the core
+	FrequencyOnly = "frequency" // each core compared with its own top
+)
+
 // DefaultClass is the name of the class of unmatched tasks: always there,
 // always first.
 const DefaultClass = "default"
@@ -57,6 +64,7 @@ type Config struct {
 	StarvationBound time.Duration // MinStarvationBound..MaxStarvationBound
 	Fair            Fair
 	Inherit         Inherit
+	Frequency       string  // FrequencyOff, FrequencyOn or FrequencyOnly
 	Classes         []Class // Classes[0] is DefaultClass; at most MaxClasses
 	Rules           []Rule  // in the file's order; the first match wins
 }
@@ -119,7 +127,9 @@ type Class struct {
 	// DynamicSlice: a task that wakes asks for what it lately used; TierPriority only.
 	DynamicSlice bool
 	CPUs         CPUs // that it has to itself; TierPriority only
-	Line         int  // in the file; 0 when built in
+	// MemoryBound is how much of its time does not depend on the CPU's frequency, 0..1.
+	MemoryBound float64
+	Line        int // in the file; 0 when built in
 }
 
 // Rule is one entry of "rules". Empty match keys are absent.
@@ -147,6 +157,7 @@ func Default() *Config {
 		StarvationBound: DefaultStarvationBound,
 		Fair:            balanced().fair,
 		Inherit:         everyWait(),
+		Frequency:       FrequencyOff,
 		Classes:         []Class{{Name: DefaultClass, Tier: TierFair, Weight: DefaultWeight}},
 	}
 }

@@ -25,7 +25,7 @@ scheduler:
   starvationBound: 0.5s
   fair: {runToParity: false, preemptShort: true}
   preset: latency
-  frequencyFairness: off
+  frequencyFairness: frequency
   inherit: {locks: false}
 classes:
   - name: default
@@ -38,6 +38,7 @@ classes:
   - name: batch-2
     tier: background
     weight: 1
+    memoryBound: 0.4
 rules:
   - match: {cgroup: "kubepods.slice/**/upf-*"}
     class: network
@@ -52,15 +53,16 @@ rules:
 		StarvationBound: 500 * time.Millisecond,
 		Fair:            Fair{PreemptShort: true, EligibilityCheck: true, BriefRequests: true},
 		Inherit:         Inherit{Futex: true, Wakeups: true, Binder: true},
+		Frequency:       FrequencyOnly,
 		Classes: []Class{
 			{Name: "default", Tier: TierFair, Weight: 200, Line: 10},
 			{Name: "network", Tier: TierPriority, Weight: 100, Slice: time.Millisecond, Cap: 900, Inherit: true, DynamicSlice: true, Line: 12},
 			{Name: "ui", Tier: TierPriority, Weight: 100, Cap: 950, Line: 13},
-			{Name: "batch-2", Tier: TierBackground, Weight: 1, Line: 17},
+			{Name: "batch-2", Tier: TierBackground, Weight: 1, MemoryBound: 0.4, Line: 17},
 		},
 		Rules: []Rule{
-			{Cgroup: "kubepods.slice/**/upf-*", Class: "network", Line: 21},
-			{Comm: "RenderThread", Exe: "/system/*", User: "1000", Class: "ui", Line: 23},
+			{Cgroup: "kubepods.slice/**/upf-*", Class: "network", Line: 22},
+			{Comm: "RenderThread", Exe: "/system/*", User: "1000", Class: "ui", Line: 24},
 		},
 	}
 	got, err := Parse("rota.yaml", []byte(text), anyPattern)
@@ -109,7 +111,7 @@ func TestParseFaults(t *testing.T) {
 		{"fair switch", "scheduler: {fair: {runToParity: yes}}", `f:1: scheduler: fair: runToParity "yes" is not a switch: write true or false`},
 		{"fair key", "scheduler: {fair: {runtoparity: true}}", `f:1: scheduler: fair: unknown key "runtoparity": did you mean runToParity?`},
 		{"preset", "scheduler: {preset: latncy}", `f:1: scheduler: preset "latncy" is unknown: did you mean latency?`},
-		{"later value", "scheduler: {frequencyFairness: on}", `f:1: scheduler: frequencyFairness "on" is not yet supported: write off or remove it`},
+		{"frequency", "scheduler: {frequencyFairness: yes}", `f:1: scheduler: frequencyFairness "yes" is unknown: write off, on, frequency`},
 		{"inherit below priority", "classes: [{name: a, inherit: true}]", `f:1: class "a": tier fair has nothing to inherit: remove it, or set tier: priority`},
 		{"dynamic slices below priority", "classes: [{name: a, tier: background, dynamicSlice: true}]", `f:1: class "a": tier background has no dynamic slices: remove it, or set tier: priority`},
 		{"inherit is no number", "classes: [{name: a, tier: priority, inherit: 1}]", `f:1: class "a": inherit "1" is not a switch: write true or false`},
@@ -123,7 +125,8 @@ func TestParseFaults(t *testing.T) {
 		{"cpus of two", "classes:\n- {name: a, tier: priority, cpus: {dedicated: \"1-2\"}}\n- {name: b, tier: priority, cpus: {dedicated: \"2-3\"}}\n", `f:3: class "b": cpus: CPU 2 belongs to class "a": list it in one of them`},
 		{"device", "classes: [{name: a, tier: priority, cpus: {dedicated: 1, followInterrupts: ../x}}]", `f:1: class "a": cpus: followInterrupts "../x" is not the name of a device: write it as in /proc/interrupts or ` + "`ip link`" + `, as enp7s0`},
 		{"interrupts of a list", "classes: [{name: a, tier: priority, cpus: {dedicated: \"1-2\", followInterrupts: eth0}}]", `f:1: class "a": cpus: interrupts choose nothing where CPUs are listed: remove it, or write dedicated: a number of CPUs`},
-		{"later memoryBound", "classes: [{name: a, memoryBound: 0.4}]", `f:1: class "a": memoryBound is not yet supported: remove it`},
+		{"memoryBound", "classes: [{name: a, memoryBound: 40%}]", `f:1: class "a": memoryBound "40%" is not a fraction: write a number from 0 to 1, as 0.4`},
+		{"memoryBound above 1", "classes: [{name: a, memoryBound: 1.01}]", `f:1: class "a": memoryBound "1.01" is out of range: must be 0..1`},
 		{"later match", "rules: [{match: {unit: ssh}, class: default}]", `f:1: rule 1: unit is not yet supported: remove it`},
 
 		{"no name", "classes:\n  - tier: fair\n", `f:2: class: has no name: add name`},
@@ -148,7 +151,7 @@ func TestParseFaults(t *testing.T) {
 
 		{"anchor", "classes:\n  - &a {name: a}\n", `f:2: anchor &"a" is not allowed: write the value where it is needed`},
 		{"alias alone", "a: *b\n", `f:1: not YAML: unknown anchor 'b' referenced: check the indentation, brackets and quotes from this line on`},
-		{"merge", "classes: [{<<: {name: a}}]", "f:1: class: unknown key \"<<\": known are name, tier, weight, slice, cap, inherit, dynamicSlice, cpus\nf:1: class: has no name: add name"},
+		{"merge", "classes: [{<<: {name: a}}]", "f:1: class: unknown key \"<<\": known are name, tier, weight, slice, cap, inherit, dynamicSlice, cpus, ...\nf:1: class: has no name: add name"},
 		{"tag", "scheduler: !!map {}\n", `f:1: tag "!!map" is not allowed: remove it`},
 		{"two documents", "scheduler:\n---\nscheduler:\n", `f:2: a second document begins: keep one`},
 		{"not UTF-8", "scheduler:\n  slice: \xff\n", `f:2: byte 0xff is not valid UTF-8: save the file as UTF-8`},

@@ -3,6 +3,7 @@ package config
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"go.yaml.in/yaml/v3"
@@ -36,7 +37,7 @@ func (r *reader) scheduler(n *yaml.Node, c *Config) {
 		{"starvationBound", value(r, object, "starvationBound", parseBound, &c.StarvationBound)},
 		{"fair", func(n *yaml.Node) { r.fair(n, &c.Fair) }},
 		{"inherit", func(n *yaml.Node) { r.inherit(n, &c.Inherit) }},
-		{"frequencyFairness", r.only(object, "frequencyFairness", "off")},
+		{"frequencyFairness", value(r, object, "frequencyFairness", parseFrequency, &c.Frequency)},
 	})
 }
 
@@ -92,14 +93,12 @@ func parseBound(s string) (time.Duration, error) {
 }
 func parseWeight(s string) (uint32, error) { return parseInteger(s, MinWeight, MaxWeight) }
 
-// only accepts the one value that says "do without this": the others come
-// with a later release.
-func (r *reader) only(object, key, off string) func(*yaml.Node) {
-	return func(n *yaml.Node) {
-		if text, ok := r.scalar(n, object, key); ok && text != off {
-			r.fault(n.Line, "write "+off+" or remove it", "%s: %s %s is not yet supported", object, key, quoted(text))
-		}
+func parseFrequency(s string) (string, error) {
+	modes := []string{FrequencyOff, FrequencyOn, FrequencyOnly}
+	if !slices.Contains(modes, s) {
+		return "", &valueError{"is unknown", "write " + strings.Join(modes, ", ")}
 	}
+	return s, nil
 }
 
 func (r *reader) classes(n *yaml.Node, c *Config) {
@@ -142,7 +141,7 @@ func (r *reader) class(n *yaml.Node) Class {
 		{"inherit", value(r, object, "inherit", parseSwitch, &class.Inherit)},
 		{"dynamicSlice", value(r, object, "dynamicSlice", parseSwitch, &class.DynamicSlice)},
 		{"cpus", func(n *yaml.Node) { r.cpus(n, object, &class) }},
-		{"memoryBound", nil},
+		{"memoryBound", value(r, object, "memoryBound", parseFraction, &class.MemoryBound)},
 	})
 	if child(n, "name") == nil {
 		r.fault(n.Line, "add name", "class: has no name")

@@ -51,6 +51,20 @@ func parsePercent(text string) (uint32, error) {
 	return mille, nil
 }
 
+var fractionForm = regexp.MustCompile(`^[01](\.[0-9]{1,6})?$`)
+
+// parseFraction reads a part of a whole, 0..1.
+func parseFraction(text string) (float64, error) {
+	if !fractionForm.MatchString(text) {
+		return 0, &valueError{"is not a fraction", "write a number from 0 to 1, as 0.4"}
+	}
+	f, err := strconv.ParseFloat(text, 64)
+	if err != nil || f > 1 {
+		return 0, &valueError{"is out of range", "must be 0..1"}
+	}
+	return f, nil
+}
+
 func parseInteger(text string, low, high uint32) (uint32, error) {
 	n, err := strconv.ParseUint(text, 10, 32)
 	if !integerForm.MatchString(text) || err != nil {

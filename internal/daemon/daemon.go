@@ -28,8 +28,9 @@ type Scheduler interface {
 	Exit() <-chan sched.ExitInfo
 	Stats() (sched.Stats, error)
 	Explain(tid uint32) (sched.Task, error)
-	Domains() []uint32 // by CPU: its cache domain
-	Sweep() error      // of tasks that wait where nobody looks any more
+	Domains() []uint32        // by CPU: its cache domain
+	SetSpeeds([]uint32) error // of the CPUs, in 1024ths of the fastest; 0: not known
+	Sweep() error             // of tasks that wait where nobody looks any more
 	Close() error
 }
 

@@ -31,6 +31,7 @@ type fakeScheduler struct {
 	refuse   error // what Configure answers
 	tasks    map[uint32]sched.Task
 	closed   bool
+	speeds   [][]uint32
 }
 
 func newFake() *fakeScheduler {
@@ -76,6 +77,13 @@ func (f *fakeScheduler) SetClass(t sched.TaskID, class int, asked uint32) error 
 
 func (f *fakeScheduler) Domains() []uint32 { return []uint32{0, 0, 1, 1} }
 func (f *fakeScheduler) Sweep() error      { return nil }
+
+func (f *fakeScheduler) SetSpeeds(speeds []uint32) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.speeds = append(f.speeds, speeds)
+	return nil
+}
 
 func (f *fakeScheduler) Events() <-chan sched.Event  { return f.events }
 func (f *fakeScheduler) Exit() <-chan sched.ExitInfo { return f.exit }

@@ -150,6 +150,7 @@ func (p *plan) params() sched.Params {
 		Fair:            sched.FairSwitches(p.config.Fair),
 		Inherit:         sched.InheritSwitches(p.config.Inherit),
 		Watch:           len(p.config.Rules) > 0,
+		Frequency:       p.config.Frequency != config.FrequencyOff,
 	}
 	for _, s := range p.slots {
 		out.Classes = append(out.Classes, s.class)
@@ -165,7 +166,8 @@ func kernelClass(c config.Class) sched.Class {
 		config.TierFair:       sched.Fair,
 		config.TierBackground: sched.Background,
 	}
-	return sched.Class{Name: c.Name, Tier: tiers[c.Tier], Weight: c.Weight, Slice: c.Slice, Cap: c.Cap, Inherit: c.Inherit, Dynamic: c.DynamicSlice}
+	return sched.Class{Name: c.Name, Tier: tiers[c.Tier], Weight: c.Weight, Slice: c.Slice, Cap: c.Cap, Inherit: c.Inherit, Dynamic: c.DynamicSlice,
+		MemoryBound: uint32(c.MemoryBound*sched.FullSpeed + 0.5)}
 }
 
 // slice is the slice of a class, the scheduler's where it has none.

@@ -87,6 +87,7 @@ func (d *Daemon) attached(ctx context.Context) (sched.ExitInfo, error) {
 	tasks := s.tasks.scan(working)
 	followed := d.followCPUs(working, s)
 	watched := s.functions.follow(working, s.plan)
+	paced := d.followSpeeds(working, s)
 	// Loading read the kernel's types: memory that is never needed again. The
 	// limit was for that; a large configuration may need more for a moment,
 	// and would spend its time collecting garbage.
@@ -109,6 +110,7 @@ func (d *Daemon) attached(ctx context.Context) (sched.ExitInfo, error) {
 	stop()
 	<-followed
 	<-watched
+	<-paced
 	<-done // nothing may reach the scheduler while it is closed
 	return exit, d.detach(s)
 }

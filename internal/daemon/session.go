@@ -26,6 +26,10 @@ type session struct {
 	base  map[int]sched.ClassStats
 	stats sched.Stats
 	read  time.Time // when stats were read
+	// speeds is how fast the CPUs run, as the scheduler has it; slowNote says why it
+	// does not know.
+	speeds   []uint32
+	slowNote string
 }
 
 func (d *Daemon) newSession(s Scheduler, p *plan) *session {
@@ -115,6 +119,7 @@ func (s *session) counters() (sched.Stats, *plan, error) {
 // less is what a counted since b. The longest wait can't be taken apart.
 func less(a, b sched.ClassStats) sched.ClassStats {
 	a.Runtime -= b.Runtime
+	a.Progress -= b.Progress
 	a.Dispatches -= b.Dispatches
 	a.Preempting -= b.Preempting
 	a.Preempted -= b.Preempted

@@ -45,10 +45,13 @@ func (d *Daemon) Status() api.Status {
 	}
 	out.Classes = classes(plan, stats.Classes)
 	for _, c := range stats.CPUs {
-		out.CPUs = append(out.CPUs, cpu(c, plan))
+		shown := cpu(c, plan)
+		shown.SpeedPercent = s.speed(c.CPU)
+		out.CPUs = append(out.CPUs, shown)
 	}
 	out.Boosts = boosts(stats.Boosts)
 	out.Functions = s.functions.status()
+	out.Frequency = s.frequencyStatus()
 	return out
 }
 
@@ -93,17 +96,18 @@ func classes(p *plan, stats []sched.ClassStats) []api.Class {
 			continue
 		}
 		c := api.Class{
-			Name:          s.class.Name,
-			Tier:          s.class.Tier.String(),
-			Weight:        s.class.Weight,
-			SliceMicros:   p.slice(s.class).Microseconds(),
-			CapPercent:    float64(s.class.Cap) / 10,
-			Rules:         s.rules,
-			Line:          s.line,
-			CPUs:          append([]int{}, s.class.Own.CPUs...),
-			CPUsLent:      s.class.Own.Lend,
-			CPUsNote:      s.note,
-			WaitHistogram: []uint64{},
+			Name:               s.class.Name,
+			Tier:               s.class.Tier.String(),
+			Weight:             s.class.Weight,
+			SliceMicros:        p.slice(s.class).Microseconds(),
+			CapPercent:         float64(s.class.Cap) / 10,
+			Rules:              s.rules,
+			Line:               s.line,
+			CPUs:               append([]int{}, s.class.Own.CPUs...),
+			CPUsLent:           s.class.Own.Lend,
+			CPUsNote:           s.note,
+			MemoryBoundPercent: 100 * float64(s.class.MemoryBound) / sched.FullSpeed,
+			WaitHistogram:      []uint64{},
 		}
 		if i < len(stats) {
 			count(&c, stats[i])
@@ -132,6 +136,7 @@ func place(c api.Class, own string) int {
 func count(c *api.Class, s sched.ClassStats) {
 	c.Tasks = s.Tasks
 	c.RuntimeMicros = s.Runtime.Microseconds()
+	c.ProgressMicros = s.Progress.Microseconds()
 	c.Dispatches = s.Dispatches
 	c.Preempting = s.Preempting
 	c.Preempted = s.Preempted

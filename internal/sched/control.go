@@ -26,6 +26,9 @@ func (p Params) validate() error {
 		return fmt.Errorf("record of %d events: must be %d..%d", p.Record, MinRecord, MaxRecord)
 	}
 	for _, class := range p.Classes {
+		if class.MemoryBound > FullSpeed {
+			return fmt.Errorf("class %q: memory bound %d: must be 0..%d", class.Name, class.MemoryBound, FullSpeed)
+		}
 		if class.Weight < 1 || class.Weight > 10000 || class.Tier > Background || class.Cap > 1000 {
 			return fmt.Errorf("class %q: weight %d, tier %d or cap %d out of range",
 				class.Name, class.Weight, class.Tier, class.Cap)
@@ -48,6 +51,9 @@ func (p Params) knobs() rotaKnobs {
 	}
 	if p.Watch {
 		knobs.Watch = 1
+	}
+	if p.Frequency {
+		knobs.Frequency = 1
 	}
 	for _, class := range p.Classes {
 		knobs.Tiers |= 1 << class.Tier
@@ -90,6 +96,8 @@ func (p Params) classes() []rotaClass {
 			CapNs:   capNs(class.Cap),
 			Weight:  class.Weight,
 			Tier:    uint32(class.Tier),
+
+			MemoryBound: class.MemoryBound,
 		}
 		if class.Inherit {
 			table[i].Inherit = 1
@@ -168,6 +176,19 @@ func (s *Scheduler) Configure(p Params) error {
 		program = "rota_own"
 	}
 	return s.run(program, "configure scheduler")
+}
+
+// SetSpeeds says how fast the CPUs run, by their numbers: 1..FullSpeed, 0 and CPUs beyond
+// the end: not known. It counts while Params.Frequency is on.
+func (s *Scheduler) SetSpeeds(speeds []uint32) error {
+	table := make([]uint32, maxCPUs)
+	if copy(table, speeds) < len(speeds) {
+		return fmt.Errorf("speeds of %d CPUs: must be at most %d", len(speeds), maxCPUs)
+	}
+	if err := s.coll.Variables["cpu_speed"].Set(table); err != nil {
+		return fmt.Errorf("speeds of the CPUs: %w", err)
+	}
+	return nil
 }
 
 // Sweep gives those a queue that is served who wait in one that has lost its CPUs.

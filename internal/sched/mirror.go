@@ -47,23 +47,26 @@ type rotaKnobs struct {
 	Tiers        uint32
 	Fair         uint32
 	Inherit      uint32
-	Pad          uint32
+	Frequency    uint32
 }
 
 type rotaClass struct {
-	SliceNs  uint64
-	CapNs    uint64
-	Weight   uint32
-	Tier     uint32
-	Inherit  uint32
-	Dynamic  uint32
-	OwnFirst uint32
-	OwnEnd   uint32
+	SliceNs     uint64
+	CapNs       uint64
+	Weight      uint32
+	Tier        uint32
+	Inherit     uint32
+	Dynamic     uint32
+	OwnFirst    uint32
+	OwnEnd      uint32
+	MemoryBound uint32
+	Pad         uint32
 }
 
 type rotaClassStats struct {
 	Tasks         int64
 	RuntimeNs     uint64
+	ProgressNs    uint64
 	Dispatches    uint64
 	Preempting    uint64
 	Preempted     uint64

@@ -50,7 +50,12 @@ type Class struct {
 	// most Slice; tier priority only.
 	Dynamic bool
 	Own     Own
+	// MemoryBound is how much of its time does not depend on the frequency, 0..FullSpeed.
+	MemoryBound uint32
 }
+
+// FullSpeed is the speed of a CPU at full speed, and all of a task's time.
+const FullSpeed = 1024
 
 // Own are the CPUs that a class has to itself; tier priority only.
 type Own struct {
@@ -69,6 +74,8 @@ type Params struct {
 	// Watch asks for events about tasks. Without rules that look at tasks
 	// there is nothing to classify, and fork storms cost nothing.
 	Watch bool
+	// Frequency: time counts as it would at full speed, see SetSpeeds.
+	Frequency bool
 	// Record is for how many events of each CPU there is a record, see
 	// WriteRecord: 0, or MinRecord..MaxRecord. It holds from loading on.
 	Record int
@@ -138,6 +145,7 @@ type ExitInfo struct {
 type ClassStats struct {
 	Tasks      uint64        // live tasks
 	Runtime    time.Duration // CPU time
+	Progress   time.Duration // the time that the same would have taken at full speed
 	Dispatches uint64        // times that a task got a CPU
 	Preempting uint64        // wake-ups that preempted a running task
 	Preempted  uint64        // times that a task of this class was preempted

@@ -63,6 +63,7 @@ func (s *Scheduler) classStats(index uint32) (ClassStats, error) {
 	for _, c := range perCPU {
 		tasks += c.Tasks
 		sum.Runtime += time.Duration(c.RuntimeNs)
+		sum.Progress += time.Duration(c.ProgressNs)
 		sum.Dispatches += c.Dispatches
 		sum.Preempting += c.Preempting
 		sum.Preempted += c.Preempted

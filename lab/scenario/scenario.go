@@ -67,7 +67,7 @@ const (
 
 // All returns every scenario, in the order in which they are listed.
 func All() []Scenario {
-	return []Scenario{wake(), latency(), ping(), upf(), throughput(), binder(), cost(), shares(), crowds(), cgroups(), turns(), bursts(), owned(), conformance(), inversion(), waits(), launch(), abuse(), faults()}
+	return []Scenario{wake(), latency(), ping(), upf(), throughput(), binder(), cost(), shares(), crowds(), cgroups(), turns(), bursts(), frequency(), owned(), conformance(), inversion(), waits(), launch(), abuse(), faults()}
 }
 
 // Find returns the scenario with this name.

@@ -1,0 +1,91 @@
+package daemon
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"rota/internal/api"
+	"rota/internal/config"
+	"rota/internal/frequency"
+)
+
+const (
+	// speedEvery is how often frequencies are read while they matter: the kernel changes
+	// them within some ms, shares are promised for a second.
+	speedEvery = 100 * time.Millisecond
+	// speedRetry is how often a machine is asked again that did not say.
+	speedRetry = 10 * time.Second
+)
+
+// followSpeeds tells the scheduler how fast the CPUs run, as long as the configuration
+// wants that, until ctx ends. What it returns is closed when it looks no more.
+func (d *Daemon) followSpeeds(ctx context.Context, s *session) <-chan struct{} {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-time.After(d.readSpeeds(s)):
+			}
+		}
+	}()
+	return done
+}
+
+// readSpeeds reads the speeds once, and returns when to do so again.
+func (d *Daemon) readSpeeds(s *session) time.Duration {
+	mode := s.plan().config.Frequency
+	if mode == config.FrequencyOff {
+		s.setSpeeds(nil, "")
+		return lookEvery
+	}
+	speeds, err := frequency.Read(d.Root, mode == config.FrequencyOn)
+	if err != nil {
+		if s.setSpeeds(nil, err.Error()) {
+			d.Log.Warn("frequency fairness: time counts as it is", "error", err)
+		}
+		return speedRetry
+	}
+	s.setSpeeds(frequency.Table(speeds), "")
+	return speedEvery
+}
+
+// setSpeeds tells the scheduler, when the speeds are not those that it has. It returns
+// whether the note, why there are none, is new.
+func (s *session) setSpeeds(table []uint32, note string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return false
+	}
+	if !slices.Equal(table, s.speeds) {
+		if err := s.scheduler.SetSpeeds(table); err != nil {
+			note = err.Error()
+		} else {
+			s.speeds = table
+		}
+	}
+	news := note != s.slowNote && note != ""
+	s.slowNote = note
+	return news
+}
+
+// frequencyStatus is what `rota status` says of it.
+func (s *session) frequencyStatus() api.Frequency {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return api.Frequency{Mode: s.planned.config.Frequency, Note: s.slowNote}
+}
+
+// speed is how fast a CPU runs, in percent; 0: not known.
+func (s *session) speed(cpu int) float64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if cpu >= len(s.speeds) {
+		return 0
+	}
+	return 100 * float64(s.speeds[cpu]) / 1024
+}

@@ -1,0 +1,64 @@
+package daemon
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"rota/internal/api"
+)
+
+// slow says how fast the first two CPUs of the fake machine run, in kHz of 2000000.
+func slow(t *testing.T, d *Daemon, khz string) {
+	t.Helper()
+	dir := filepath.Join(filepath.Dir(d.Source.Path), "sys/devices/system/cpu/cpufreq/policy0")
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string]string{"affected_cpus": "0 1", "cpuinfo_max_freq": "2000000", "scaling_cur_freq": khz} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text+"\n"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestSpeeds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake()
+		d, _ := newDaemon(t, "scheduler: {frequencyFairness: on}\nclasses: [{name: a, memoryBound: 0.5}]\n", func() (Scheduler, error) { return f, nil })
+		ctx, cancel := context.WithCancel(t.Context())
+		done := start(ctx, d)
+		synctest.Wait()
+		if got := d.Status().Frequency; got.Mode != "on" || !strings.Contains(got.Note, "no frequencies") || len(f.speeds) != 0 {
+			t.Errorf("without frequencies: %+v, told %v", got, f.speeds)
+		}
+		slow(t, d, "1000000")
+		time.Sleep(speedRetry + speedEvery)
+		slow(t, d, "500000")
+		time.Sleep(3 * speedEvery)
+		if want := [][]uint32{{512, 512}, {256, 256}}; !reflect.DeepEqual(f.speeds, want) {
+			t.Errorf("told %v, want %v", f.speeds, want)
+		}
+		if got := d.Status().Frequency; got != (api.Frequency{Mode: "on"}) {
+			t.Errorf("%+v", got)
+		}
+		if got := d.Status().Classes[1].MemoryBoundPercent; got != 50 {
+			t.Errorf("memory bound %v %%", got)
+		}
+		rewrite(t, d, "")
+		if _, err := d.Reload(ctx); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(3 * speedEvery)
+		if last := f.speeds[len(f.speeds)-1]; len(last) != 0 || d.Status().Frequency.Mode != "off" {
+			t.Errorf("switched off: told %v, %+v", last, d.Status().Frequency)
+		}
+		cancel()
+		<-done
+	})
+}

@@ -1,0 +1,144 @@
+// Package frequency reads how fast each CPU runs, compared with the fastest one at its
+// top frequency, from what the kernel says about frequencies (cpufreq) and about cores
+// of different strength (capacity).
+//
+// It sets nothing. Package daemon asks it a few times a second and tells the scheduler.
+package frequency
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path"
+	"strconv"
+	"strings"
+)
+
+const (
+	policies = "sys/devices/system/cpu/cpufreq/policy*"
+	cpus     = "sys/devices/system/cpu/cpu*"
+	maxRead  = 16 << 10 // bytes of one file
+	maxCPU   = 1023
+)
+
+// ErrUnknown is that this machine does not say how fast its CPUs run.
+var ErrUnknown = errors.New("the kernel has no frequencies (/sys/devices/system/cpu/cpufreq is empty): a virtual machine, or no driver for these CPUs")
+
+// Read returns for each CPU how fast it runs now, more than 0 to 1 = as fast as the
+// fastest one at its top frequency. With capacity, cores of less strength count for less
+// (cpu_capacity, which some kernels know); without it each core is compared with its own
+// top. root is "/" of the machine. The error is ErrUnknown, or says which file is wrong.
+func Read(root fs.FS, capacity bool) (map[int]float64, error) {
+	speeds := map[int]float64{}
+	found, _ := fs.Glob(root, policies)
+	for _, policy := range found {
+		speed, members, err := readPolicy(root, policy)
+		if err != nil {
+			return nil, err
+		}
+		for _, cpu := range members {
+			speeds[cpu] = speed
+		}
+	}
+	if len(speeds) == 0 {
+		return nil, ErrUnknown
+	}
+	if capacity {
+		weaken(root, speeds)
+	}
+	return speeds, nil
+}
+
+// readPolicy reads the CPUs that share a frequency, and that frequency over the top one.
+func readPolicy(root fs.FS, policy string) (speed float64, members []int, err error) {
+	text, err := read(root, path.Join(policy, "affected_cpus"))
+	if err != nil {
+		return 0, nil, err
+	}
+	for _, word := range strings.Fields(text) {
+		cpu, err := strconv.Atoi(word)
+		if err != nil || cpu < 0 || cpu > maxCPU {
+			return 0, nil, fmt.Errorf("/%s/affected_cpus: %q is not a CPU", policy, word)
+		}
+		members = append(members, cpu)
+	}
+	if len(members) == 0 {
+		return 0, nil, nil // all of them are offline
+	}
+	top, err := readNumber(root, path.Join(policy, "cpuinfo_max_freq"))
+	if err != nil {
+		return 0, nil, err
+	}
+	// The first is what the CPU had; the second, where the first is missing, may be
+	// what was asked for.
+	now, err := readNumber(root, path.Join(policy, "cpuinfo_avg_freq"))
+	if err != nil {
+		now, err = readNumber(root, path.Join(policy, "scaling_cur_freq"))
+	}
+	if err != nil {
+		return 0, nil, err
+	}
+	return min(now/top, 1), members, nil
+}
+
+// weaken multiplies speeds by what the cores are worth, where the kernel knows it.
+func weaken(root fs.FS, speeds map[int]float64) {
+	found, _ := fs.Glob(root, cpus)
+	worth, most := map[int]float64{}, 0.0
+	for _, dir := range found {
+		cpu, err := strconv.Atoi(strings.TrimPrefix(path.Base(dir), "cpu"))
+		if err != nil {
+			continue // cpufreq, cpuidle
+		}
+		if n, err := readNumber(root, path.Join(dir, "cpu_capacity")); err == nil {
+			worth[cpu], most = n, max(most, n)
+		}
+	}
+	for cpu := range speeds {
+		if n, known := worth[cpu]; known {
+			speeds[cpu] *= n / most
+		}
+	}
+}
+
+// Table is speeds by the number of the CPU in 1024ths, 0: not known.
+func Table(speeds map[int]float64) []uint32 {
+	last := -1
+	for cpu := range speeds {
+		last = max(last, cpu)
+	}
+	table := make([]uint32, last+1)
+	for cpu, speed := range speeds {
+		table[cpu] = max(1, uint32(speed*1024+0.5))
+	}
+	return table
+}
+
+// readNumber reads a number above 0.
+func readNumber(root fs.FS, name string) (float64, error) {
+	text, err := read(root, name)
+	if err != nil {
+		return 0, err
+	}
+	n, err := strconv.ParseUint(strings.TrimSpace(text), 10, 40)
+	if err != nil || n == 0 {
+		return 0, fmt.Errorf("/%s: %q is not a number above 0", name, clip(text))
+	}
+	return float64(n), nil
+}
+
+func read(root fs.FS, name string) (string, error) {
+	f, err := root.Open(name)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, maxRead))
+	return string(data), err
+}
+
+// clip shortens what is quoted in an error.
+func clip(text string) string {
+	return strings.ToValidUTF8(text[:min(len(text), 40)], "?")
+}

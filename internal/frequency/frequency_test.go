@@ -1,0 +1,84 @@
+package frequency
+
+import (
+	"errors"
+	"maps"
+	"reflect"
+	"strings"
+	"testing"
+	"testing/fstest"
+)
+
+func machine(files map[string]string) fstest.MapFS {
+	out := fstest.MapFS{}
+	for name, text := range files {
+		out["sys/devices/system/cpu/"+name] = &fstest.MapFile{Data: []byte(text)}
+	}
+	return out
+}
+
+// two is a machine with cores of two kinds.
+func two() map[string]string {
+	return map[string]string{
+		"cpufreq/policy0/affected_cpus": "0 1\n", "cpufreq/policy0/cpuinfo_max_freq": "2000000\n", "cpufreq/policy0/scaling_cur_freq": "1000000\n",
+		"cpufreq/policy2/affected_cpus": "2\n", "cpufreq/policy2/cpuinfo_max_freq": "3000000\n", "cpufreq/policy2/scaling_cur_freq": "900000\n",
+		"cpufreq/policy2/cpuinfo_avg_freq": "3100000\n",
+		"cpufreq/policy3/affected_cpus":    "\n",
+		"cpu0/cpu_capacity":                "512\n", "cpu1/cpu_capacity": "512\n", "cpu2/cpu_capacity": "1024\n", "cpuidle/x": "",
+	}
+}
+
+func TestRead(t *testing.T) {
+	for capacity, want := range map[bool]map[int]float64{
+		false: {0: 0.5, 1: 0.5, 2: 1},
+		true:  {0: 0.25, 1: 0.25, 2: 1},
+	} {
+		got, err := Read(machine(two()), capacity)
+		if err != nil || !maps.Equal(got, want) {
+			t.Errorf("capacity %v: %v, %v, want %v", capacity, got, err, want)
+		}
+	}
+	if _, err := Read(machine(nil), true); !errors.Is(err, ErrUnknown) {
+		t.Errorf("without frequencies: %v", err)
+	}
+}
+
+func TestReadRefuses(t *testing.T) {
+	for file, text := range map[string]string{
+		"cpufreq/policy0/affected_cpus": "0 x", "cpufreq/policy0/cpuinfo_max_freq": "0", "cpufreq/policy2/affected_cpus": "1024",
+		"cpufreq/policy0/scaling_cur_freq": "<unsupported>",
+	} {
+		files := two()
+		files[file] = text
+		if _, err := Read(machine(files), false); err == nil || !strings.Contains(err.Error(), file) {
+			t.Errorf("%s %q: %v", file, text, err)
+		}
+	}
+}
+
+func TestTable(t *testing.T) {
+	if got := Table(map[int]float64{0: 0.5, 2: 1, 3: 0.0001}); !reflect.DeepEqual(got, []uint32{512, 0, 1024, 1}) {
+		t.Error(got)
+	}
+	if got := Table(nil); len(got) != 0 {
+		t.Error(got)
+	}
+}
+
+// FuzzRead: whatever the files hold, a speed is above 0 and at most 1.
+func FuzzRead(f *testing.F) {
+	f.Add("0 1", "2000000", "1000000", "512")
+	f.Add("0\n", "1", "0", "-1")
+	f.Fuzz(func(t *testing.T, members, top, now, capacity string) {
+		speeds, err := Read(machine(map[string]string{
+			"cpufreq/policy0/affected_cpus": members, "cpufreq/policy0/cpuinfo_max_freq": top, "cpufreq/policy0/scaling_cur_freq": now,
+			"cpu0/cpu_capacity": capacity,
+		}), true)
+		for cpu, speed := range speeds {
+			if err != nil || !(speed > 0 && speed <= 1) || cpu < 0 || cpu > maxCPU {
+				t.Errorf("CPU %d at %v, %v", cpu, speed, err)
+			}
+		}
+		Table(speeds)
+	})
+}

@@ -1,0 +1,233 @@
+package scenario
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"rota/lab/guest"
+)
+
+const (
+	frequencyTasks  = 8 // of each program
+	frequencySpan   = 2 * time.Second
+	frequencySettle = 300 * time.Millisecond // until rota has read the new frequency
+	cpufreqDir      = "/sys/devices/system/cpu/cpufreq"
+	speedFile       = "/tmp/speed"
+	rowFrequency    = "rota-frequency"
+)
+
+// frequencySteps are those of the machine of the paper, in MHz; the first is the top one.
+func frequencySteps() []int { return []int{2530, 2270, 2000, 1730, 1470, 1200, 930} }
+
+// program is one of the paper's: of its time at full speed, so much waits for memory.
+type program struct {
+	name  string
+	bound int // per mille
+}
+
+// programs stand for programs that wait for memory hardly, a little and most of the time.
+func programs() (computes, mixed, waits program) {
+	return program{"prog-050", 50}, program{"prog-150", 150}, program{"prog-600", 600}
+}
+
+func programPairs() [][2]program {
+	computes, mixed, waits := programs()
+	return [][2]program{{computes, mixed}, {mixed, waits}, {computes, waits}}
+}
+
+// pairName begins the names of a pair's figures.
+func pairName(pair [2]program) string { return fmt.Sprintf("p%d_p%d", pair[0].bound, pair[1].bound) }
+
+// frequencyConfig declares what the programs are, off by this factor.
+func frequencyConfig(factor float64) string {
+	config := "scheduler: {frequencyFairness: on, slice: 500us}\nclasses:\n"
+	rules := "rules:\n"
+	computes, mixed, waits := programs()
+	for _, p := range []program{computes, mixed, waits} {
+		config += fmt.Sprintf("  - {name: %s, memoryBound: %.4f}\n", p.name, min(1, factor*float64(p.bound)/1000))
+		rules += fmt.Sprintf("  - {match: {comm: %s}, class: %s}\n", p.name, p.name)
+	}
+	return config + rules
+}
+
+// frequency measures the paper's experiment: programs of which one loses more than the
+// other when the frequency falls share a CPU, and progress, not time, is to be shared.
+func frequency() Scenario {
+	rota := func(name, config, about string) Row {
+		return Row{Name: name, Scheduler: "rota", Config: config, About: about}
+	}
+	const slice = "scheduler: {slice: 500us}\n"
+	return Scenario{
+		Name:     "frequency",
+		Title:    "Fair shares when frequency drops",
+		Question: "Does everybody lose as much when the CPU runs slower, whether he computes or waits for memory?",
+		Rows: []Row{
+			{Name: rowKernel, Scheduler: "kernel"},
+			rota(rowRota, slice, "time counts as it is"),
+			rota(rowFrequency, "scheduler: {frequencyFairness: on, slice: 500us}\n", "time counts by the frequency alone: nobody is said to wait for memory"),
+			rota(rowClasses, frequencyConfig(1), "with what the programs are"),
+			rota("rota-under", frequencyConfig(0.8), "the same, declared 20 % too small"),
+			rota("rota-over", frequencyConfig(1.2), "the same, declared 20 % too large"),
+		},
+		Metrics: frequencyMetrics(),
+		Loads:   []string{"progress"},
+		Limit:   240 * time.Second,
+		Run:     runFrequency,
+	}
+}
+
+func frequencyMetrics() []Metric {
+	const least = 75 // with an estimate that is off by 20 %
+	var metrics []Metric
+	for _, pair := range programPairs() {
+		group := fmt.Sprintf("Fair_Degree (0: all lose alike) of 8 + 8 tasks on one CPU, %d and %d %% of whose time waits for memory", pair[0].bound/10, pair[1].bound/10)
+		for _, mhz := range frequencySteps()[1:] {
+			metrics = append(metrics, Metric{Name: fmt.Sprintf("%s_%d_degree", pairName(pair), mhz), Group: group, Label: fmt.Sprintf("at %d of 2530 MHz", mhz), Better: -1})
+		}
+		metrics = append(metrics, Metric{Name: pairName(pair) + "_done_pct", Group: group, Label: "at 930 MHz, of the work at 2530 MHz, all of them do", Better: 1})
+	}
+	const group = "improvement of Fair_Degree over shares of time, by the formula"
+	return append(metrics,
+		Metric{Name: "least_pct", Group: group, Label: "least of 18", Better: 1, Bounds: []Bound{
+			{Row: rowClasses, AtLeast: 60}, {Row: "rota-under", AtLeast: least}, {Row: "rota-over", AtLeast: least}}},
+		Metric{Name: "most_pct", Group: group, Label: "most of 18", Better: 1, Bounds: []Bound{{Row: rowClasses, AtLeast: 95}}},
+		Metric{Name: "improved", Group: group, Label: "of 18 points, improved", Better: 1, Bounds: []Bound{{Row: rowClasses, AtLeast: 18}}},
+	)
+}
+
+// slowMachine is a machine whose frequency the scenario chooses. There is none in a
+// virtual machine: rota reads files that look like the kernel's, in their place, and the
+// programs take as long as they would.
+type slowMachine struct{ cpus int }
+
+func newSlowMachine(g *guest.Guest) (*slowMachine, error) {
+	if err := unix.Mount("tmpfs", cpufreqDir, "tmpfs", 0, ""); err != nil {
+		return nil, fmt.Errorf("mount over %s: %w", cpufreqDir, err)
+	}
+	m := &slowMachine{cpus: g.CPUs}
+	if err := os.Mkdir(filepath.Join(cpufreqDir, "policy0"), 0o755); err != nil {
+		return nil, err
+	}
+	members := ""
+	for cpu := range g.CPUs {
+		members += strconv.Itoa(cpu) + " "
+	}
+	top := strconv.Itoa(frequencySteps()[0] * 1000)
+	for name, text := range map[string]string{"affected_cpus": members, "cpuinfo_max_freq": top} {
+		if err := m.write(name, text); err != nil {
+			return nil, err
+		}
+	}
+	return m, m.set(frequencySteps()[0])
+}
+
+func (m *slowMachine) write(name, text string) error {
+	return os.WriteFile(filepath.Join(cpufreqDir, "policy0", name), []byte(text+"\n"), 0o644)
+}
+
+// set changes the frequency, for rota and for the programs.
+func (m *slowMachine) set(mhz int) error {
+	if err := m.write("scaling_cur_freq", strconv.Itoa(mhz*1000)); err != nil {
+		return err
+	}
+	f, err := os.OpenFile(speedFile, os.O_WRONLY|os.O_CREATE, 0o644)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	_, err = f.Write(binary.NativeEndian.AppendUint64(nil, uint64(perMille(mhz))))
+	return err
+}
+
+// perMille is a frequency in per mille of the top one.
+func perMille(mhz int) int {
+	top := frequencySteps()[0]
+	return (1000*mhz + top/2) / top
+}
+
+func runFrequency(g *guest.Guest) error {
+	machine, err := newSlowMachine(g)
+	if err != nil {
+		return err
+	}
+	computes, mixed, waits := programs()
+	for _, p := range []program{computes, mixed, waits} {
+		if err := os.Symlink("progress", "/bin/"+p.name); err != nil {
+			return err
+		}
+	}
+	var improvements []float64
+	for _, pair := range programPairs() {
+		some, err := runPair(g, machine, pair)
+		if err != nil {
+			return fmt.Errorf("%s: %w", pairName(pair), err)
+		}
+		improvements = append(improvements, some...)
+	}
+	least, most, improved := math.Inf(1), math.Inf(-1), 0
+	for _, i := range improvements {
+		least, most = min(least, i), max(most, i)
+		if i > 0 {
+			improved++
+		}
+	}
+	g.Metric("least_pct", least)
+	g.Metric("most_pct", most)
+	g.Metric("improved", float64(improved))
+	return nil
+}
+
+// runPair measures two programs at each frequency, and returns the improvements.
+func runPair(g *guest.Guest, machine *slowMachine, pair [2]program) (improvements []float64, err error) {
+	s := newStage(g, pairName(pair))
+	defer s.stop()
+	for range frequencyTasks {
+		for _, p := range pair {
+			if _, err := s.startCounting(guest.Cmd{Path: "/bin/" + p.name, Args: []string{strconv.Itoa(p.bound), speedFile}, CPUs: "1"}, 1); err != nil {
+				return nil, err
+			}
+		}
+	}
+	var full [2]float64
+	for _, mhz := range frequencySteps() {
+		if err := machine.set(mhz); err != nil {
+			return nil, err
+		}
+		g.Sleep(frequencySettle)
+		loops, err := s.work(frequencySpan)
+		if err != nil {
+			return nil, err
+		}
+		var done [2]float64
+		for slot, n := range loops {
+			done[slot%2] += n
+		}
+		if mhz == frequencySteps()[0] {
+			full = done
+			continue
+		}
+		kept := [2]float64{done[0] / full[0], done[1] / full[1]}
+		degree := math.Abs(kept[0]-kept[1]) / 2 // the deviation of two
+		g.Metric(fmt.Sprintf("%s_%d_degree", pairName(pair), mhz), degree)
+		improvements = append(improvements, 100*(1-degree/timeDegree(pair, mhz)))
+		if mhz == frequencySteps()[len(frequencySteps())-1] {
+			g.Metric(pairName(pair)+"_done_pct", 100*(kept[0]+kept[1])/2)
+		}
+	}
+	return improvements, nil
+}
+
+// timeDegree is the Fair_Degree of two programs that share time: of their work at full
+// speed each keeps P = phi + (1 - phi) * f / fmax.
+func timeDegree(pair [2]program, mhz int) float64 {
+	r := float64(perMille(mhz)) / 1000
+	p := func(p program) float64 { phi := float64(p.bound) / 1000; return phi + (1-phi)*r }
+	return math.Abs(p(pair[0])-p(pair[1])) / 2
+}
