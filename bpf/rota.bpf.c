@@ -44,6 +44,7 @@
 #include "kernel.h"
 #include "rota.h"
 #include "eevdf.h"
+#include "pace.h"
 #include "cpu.bpf.h"
 #include "stats.bpf.h"
 #include "group.bpf.h"

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"rota/bench/binder"
+	"rota/internal/frequency"
 	"rota/internal/sched"
 )
 
@@ -20,14 +21,14 @@ func checkCommand() *cobra.Command {
 		Use:   "check",
 		Short: "Tell whether this machine can run rota, and what to do if not",
 		Long: `check looks at the kernel, its type information and functions, at our privileges,
-and for binder, without changing anything.
+for binder and for the frequencies of the CPUs, without changing anything.
 
 Exit code: 0 rota can run; 78 this kernel can't run it; 1 anything else.`,
 		Example: `  rota check
   rota check --json`,
 		Args: atMost(0),
 		RunE: func(c *cobra.Command, _ []string) error {
-			findings := append(sched.Check(), checkBinder(os.DirFS("/")))
+			findings := append(sched.Check(), checkBinder(os.DirFS("/")), checkFrequency(os.DirFS("/")))
 			if wantJSON(c) {
 				if err := writeJSON(c, checkAnswer(findings)); err != nil {
 					return err
@@ -116,6 +117,19 @@ func refusal(list []sched.Finding) error {
 	}
 	exit.err = errors.New(text)
 	return exit
+}
+
+// checkFrequency looks for the frequencies of the CPUs, which frequencyFairness needs.
+func checkFrequency(root fs.FS) sched.Finding {
+	speeds, err := frequency.Read(root, false)
+	if err != nil {
+		return sched.Finding{Name: "frequencies", Detail: err.Error(), Fix: "only for scheduler.frequencyFairness: without them time counts as it is"}
+	}
+	slowest := 1.0
+	for _, speed := range speeds {
+		slowest = min(slowest, speed)
+	}
+	return sched.Finding{Name: "frequencies", OK: true, Detail: fmt.Sprintf("of %s, the slowest at %.0f %% of its top now", plural(len(speeds), "CPU"), 100*slowest)}
 }
 
 // checkBinder looks for binder, which rota can do without: its benches cannot.

@@ -225,9 +225,9 @@ func runPair(g *guest.Guest, machine *slowMachine, pair [2]program) (improvement
 }
 
 // timeDegree is the Fair_Degree of two programs that share time: of their work at full
-// speed each keeps P = phi + (1 - phi) * f / fmax.
+// speed each keeps P = 1 / (phi + (1 - phi) * fmax / f).
 func timeDegree(pair [2]program, mhz int) float64 {
 	r := float64(perMille(mhz)) / 1000
-	p := func(p program) float64 { phi := float64(p.bound) / 1000; return phi + (1-phi)*r }
+	p := func(p program) float64 { phi := float64(p.bound) / 1000; return 1 / (phi + (1-phi)/r) }
 	return math.Abs(p(pair[0])-p(pair[1])) / 2
 }

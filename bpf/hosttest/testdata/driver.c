@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Runs the arithmetic of eevdf.h on the host: one command per line from
+ * Runs the arithmetic of eevdf.h and pace.h on the host: one command per line from
  * standard input, one line of answer each: the result, then the queue and its V.
  */
 #include <stdbool.h>
@@ -12,12 +12,14 @@ typedef long long s64;
 typedef unsigned int u32;
 
 #include "../../eevdf.h"
+#include "../../pace.h"
 
 static struct eevdf_queue queue;
 static u64 vts[64]; /* v and weight of the tasks in it, oldest first */
 static u32 ws[64];
 static int tasks;
 static u64 placed_vt;
+static u32 bound, speed;
 
 static void join(u32 w)
 {
@@ -60,6 +62,10 @@ static bool execute(const char *name, u64 a, u64 b, u64 *result)
 		*result = run(a, b);
 	else if (!strcmp(name, "vt"))
 		*result = eevdf_vt(a, b);
+	else if (!strcmp(name, "bound"))
+		bound = a, speed = b;
+	else if (!strcmp(name, "pace"))
+		*result = pace_scale(a, bound, speed);
 	else if (!strcmp(name, "div"))
 		*result = eevdf_div(a, b);
 	else if (!strcmp(name, "clamp"))
