@@ -316,6 +316,13 @@ __noinline bool place_balance(u32 cpu, u64 now_ns)
 	return place_pull(cpu, ROTA_FAIR, from, now_ns);
 }
 
+/* Is a task where it does not belong, and may it run where it does? */
+static __always_inline bool place_astray(struct task_struct *p, const struct task_ctx *taskc,
+					 const struct cpu_ctx *cpuc, u32 cpu)
+{
+	return cpuc->owner != taskc->own && !cpuc->lends && place_home(p, taskc->own, cpu) >= 0;
+}
+
 /* A task enters a queue of a CPU where it does not belong: it goes home, if it may. */
 static bool place_send(struct task_struct *p, struct task_ctx *taskc, u32 cpu, u64 enq_flags)
 {

@@ -257,7 +257,7 @@ static struct task_ctx *charge_prev(struct task_struct *prev, struct cpu_ctx *cp
 	/* Whose class may have changed where it belongs: only a queue tells. */
 	if (own_cpus && prevc->generation != generation)
 		return NULL;
-	if (cpuc->owner != prevc->own && !cpuc->lends && place_home(prev, prevc->own, cpu) >= 0)
+	if (place_astray(prev, prevc, cpuc, cpu))
 		return NULL;
 	if (!limit_over(prev, prevc, now_ns))
 		return prevc;
@@ -381,6 +381,18 @@ static void compete_here(struct task_struct *p, struct task_ctx *taskc, struct c
 	cpuc->local_taken = 0;
 }
 
+/*
+ * A running task that comes from another scheduling class was never enqueued: it has the
+ * kernel's slice, and may be where it does not belong.
+ */
+static void settle_in(struct task_struct *p, struct task_ctx *taskc, struct cpu_ctx *cpuc, u32 cpu)
+{
+	if (p->scx.slice > taskc->slice_ns)
+		kernel_set_slice(p, taskc->slice_ns);
+	if (place_astray(p, taskc, cpuc, cpu))
+		scx_bpf_kick_cpu(cpu, KICK_PREEMPT);
+}
+
 /* It has a CPU: its wait is over and counted. */
 static void count_wait(struct task_ctx *taskc, u64 now_ns)
 {
@@ -407,6 +419,7 @@ void ROTA_OP(running, struct task_struct *p)
 	if (!taskc)
 		return;
 	compete_here(p, taskc, cpuc, cpu, now_ns);
+	settle_in(p, taskc, cpuc, cpu);
 	cpuc->curr_rescued = taskc->rescued;
 	note_running(p, taskc, cpuc, now_ns);
 	cpuc->curr_demoted = 0;

@@ -35,7 +35,12 @@ func (g *Guest) SchedulerName() string {
 
 // Rota runs the rota command line against the daemon in the guest.
 func (g *Guest) Rota(args ...string) (Output, error) {
-	return g.Run(Cmd{Path: rotaPath, Args: args})
+	return g.RotaOn("", args...)
+}
+
+// RotaOn is Rota on these CPUs, as "0-1".
+func (g *Guest) RotaOn(cpus string, args ...string) (Output, error) {
+	return g.Run(Cmd{Path: rotaPath, Args: args, CPUs: cpus})
 }
 
 // StartScheduler starts the row's scheduler, with this nice value, and waits until it has

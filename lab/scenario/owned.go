@@ -225,7 +225,9 @@ type ownedStatus struct {
 }
 
 func (r *ownedRun) status() (status ownedStatus, err error) {
-	out, err := r.g.Rota("status", "--json")
+	// Not on an owned CPU, where the real-time task that starts it may be: it would stray
+	// there itself, until it is sent away.
+	out, err := r.g.RotaOn("0-1", "status", "--json")
 	if err != nil {
 		return status, err
 	}
