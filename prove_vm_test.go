@@ -237,6 +237,7 @@ func TestPromises(t *testing.T) {
 		"throughput": "kernel,rota",
 		"bursts":     "kernel,rota+classes",
 		"owned":      "rota+classes",
+		"frequency":  "rota+classes",
 	} {
 		t.Run(scenario, func(t *testing.T) {
 			t.Parallel()
