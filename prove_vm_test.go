@@ -4,6 +4,7 @@ package rota
 
 import (
 	"encoding/json"
+	"maps"
 	"math"
 	"os"
 	"os/exec"
@@ -272,7 +273,8 @@ const (
 	costGrowth     = 1.1
 )
 
-// costs reads the instructions of each figure of the row rota.
+// costs reads the instructions of each figure of the row rota. Quotients of two are
+// promised by the scenario itself: one grows, too, when what it divides by gets cheaper.
 func costs(t *testing.T, file string) map[string]float64 {
 	t.Helper()
 	text, err := os.ReadFile(file)
@@ -290,6 +292,7 @@ func costs(t *testing.T, file string) map[string]float64 {
 	}
 	for _, run := range results.Runs {
 		if run.Row == "rota" {
+			maps.DeleteFunc(run.Metrics, func(name string, _ float64) bool { return strings.HasSuffix(name, "_ratio") })
 			return run.Metrics
 		}
 	}
