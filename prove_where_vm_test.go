@@ -16,7 +16,7 @@ const whereLoads = `
 report() { name=$1; shift; echo "report $name $("$@" --json | tr '\n' ' ')"; }
 refused() { name=$1; shift; echo "$name: $("$@" 2>&1)"; }
 mkdir -p /sys/fs/cgroup/makers
-taskset 2 sh -c 'echo $$ > /sys/fs/cgroup/makers/cgroup.procs; while :; do : > /tmp/x; sleep 0.02; done' & maker=$!; echo "maker $maker"
+taskset 2 sh -c 'trap "(while :; do sleep 1; done) & echo \$! > /tmp/child" USR1; echo $$ > /sys/fs/cgroup/makers/cgroup.procs; while :; do : > /tmp/x; sleep 0.02; done' & maker=$!; echo "maker $maker"
 report maker rota where do_truncate --for 1s
 report made rota where vfs_mkdir --for 4s & where=$!
 sleep 2.5; for i in $(seq 20); do mkdir /tmp/d$i; done; wait $where
@@ -62,6 +62,8 @@ rules:
 END
 rota reload; sleep 2
 report executes rota explain $maker
+kill -USR1 $maker; sleep 1
+report child rota explain $(cat /tmp/child); kill $(cat /tmp/child)
 report watched rota status
 `
 
@@ -117,7 +119,7 @@ func TestWhere(t *testing.T) {
 // checkRule holds the class of the task that executes the function of a rule.
 func checkRule(t *testing.T, out string) {
 	t.Helper()
-	var task struct {
+	var task, child struct {
 		Threads []struct{ Class, Rule string }
 	}
 	var status struct {
@@ -127,7 +129,7 @@ func checkRule(t *testing.T, out string) {
 		}
 	}
 	for _, m := range named.FindAllStringSubmatch(out, -1) {
-		into, wanted := map[string]any{"executes": &task, "watched": &status}[m[1]]
+		into, wanted := map[string]any{"executes": &task, "child": &child, "watched": &status}[m[1]]
 		if !wanted {
 			continue
 		}
@@ -137,6 +139,9 @@ func checkRule(t *testing.T, out string) {
 	}
 	if len(task.Threads) != 1 || task.Threads[0].Class != "voice" || task.Threads[0].Rule != "/rota.yaml:3" {
 		t.Errorf("who executes the function of a rule: %+v", task.Threads)
+	}
+	if len(child.Threads) != 1 || child.Threads[0].Class != "default" {
+		t.Errorf("its child, which does not: %+v", child.Threads)
 	}
 	functions := status.Functions
 	if len(functions) != 2 || functions[0].Name != "vmlinux:do_truncate" || functions[0].Tasks < 1 || functions[0].Note != "" ||

@@ -21,14 +21,17 @@ static void class_count(u32 class, s64 delta)
 		stats->tasks += delta;
 }
 
-/* A child starts in its parent's class; if that may be an old one, the daemon is asked. */
+/*
+ * A child starts in its parent's class; if that may be an old one, or the parent has it for
+ * what it does itself, the daemon is asked.
+ */
 static __always_inline void class_inherit(struct task_ctx *taskc, const struct task_ctx *parentc)
 {
 	/* In the other order than class_set() and event_ask() write. */
 	u32 answered = READ_ONCE(parentc->answered);
 
 	taskc->class = READ_ONCE(parentc->class);
-	taskc->asked = READ_ONCE(parentc->asked) != answered;
+	taskc->asked = READ_ONCE(parentc->asked) != answered || parentc->alone;
 }
 
 static void class_change(struct task_struct *p, struct task_ctx *taskc, u32 class)
@@ -57,6 +60,7 @@ static s32 class_set(struct task_struct *p, const struct rota_set_class *args)
 	taskc = task_try(p);
 	if (!taskc)
 		return -ESRCH;
+	taskc->alone = args->alone;
 	if (taskc->class != args->class)
 		class_change(p, taskc, args->class);
 	/* After the class: a child that is born meanwhile has the new one, or asks. */

@@ -10,8 +10,8 @@
  * different speed. How much a task waits for memory is what its class declares;
  * how fast a CPU runs comes from the daemon, which reads it a few times a second.
  *
- * Limits: caps, cpu.max and the length of turns stay in CPU time. A turn during
- * which the speed changes is charged by the speed at its end.
+ * Limits: caps, cpu.max and the length of turns stay in CPU time. What counts
+ * is the last speed that the daemon read.
  */
 
 u32 cpu_speed[ROTA_MAX_CPUS]; /* set by the daemon: 1..PACE_FULL; 0: not known */

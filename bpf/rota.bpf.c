@@ -382,11 +382,12 @@ static void compete_here(struct task_struct *p, struct task_ctx *taskc, struct c
 }
 
 /*
- * A running task that comes from another scheduling class was never enqueued: it has the
- * kernel's slice, and may be where it does not belong.
+ * It comes from another scheduling class. If it ran there it was never enqueued here: it has
+ * the kernel's slice, and may be where it does not belong.
  */
 static void settle_in(struct task_struct *p, struct task_ctx *taskc, struct cpu_ctx *cpuc, u32 cpu)
 {
+	taskc->arrives = 0;
 	if (p->scx.slice > taskc->slice_ns)
 		kernel_set_slice(p, taskc->slice_ns);
 	if (place_astray(p, taskc, cpuc, cpu))
@@ -419,7 +420,8 @@ void ROTA_OP(running, struct task_struct *p)
 	if (!taskc)
 		return;
 	compete_here(p, taskc, cpuc, cpu, now_ns);
-	settle_in(p, taskc, cpuc, cpu);
+	if (taskc->arrives)
+		settle_in(p, taskc, cpuc, cpu);
 	cpuc->curr_rescued = taskc->rescued;
 	note_running(p, taskc, cpuc, now_ns);
 	cpuc->curr_demoted = 0;
@@ -536,6 +538,7 @@ void ROTA_OP(enable, struct task_struct *p)
 		return;
 	taskc->exec_ns = taskc->woke_exec_ns = p->se.sum_exec_runtime;
 	taskc->ready_at_ns = 0;
+	taskc->arrives = 1;
 	/* At once: while the kernel attaches us tasks run that were never enqueued. */
 	task_refresh(p, taskc);
 	if (taskc->asked != taskc->answered)

@@ -215,6 +215,8 @@ struct rota_set_class {
 	__u32 class;
 	__s32 result; /* 0, -ESRCH: no such task (any more), -EINVAL: no such class */
 	__u32 asked;  /* the event that this answers, 0: none */
+	__u32 alone;  /* 1: the class is not for its children */
+	__u32 pad;
 };
 
 /* What the kernel said when it ended the scheduler. */

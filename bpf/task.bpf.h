@@ -69,6 +69,8 @@ struct task_ctx {
 	u8 rescued; /* it was moved forward by the starvation bound */
 	u8 fresh;   /* new: its first request is half as long (eevdf: PLACE_DEADLINE_INITIAL) */
 	u8 overdue; /* it runs although its group has used up its cpu.max */
+	u8 arrives; /* it has not run since it came from another scheduling class */
+	u8 alone;   /* its class is not for its children, see class_inherit() */
 	u8 owes;    /* such calls that it has taken and not answered, see given */
 };
 

@@ -115,7 +115,15 @@ func openFunction(name string) (daemon.FunctionWatch, error) {
 	if err != nil {
 		return nil, err
 	}
-	return where.OpenTasks(f)
+	watch, err := where.OpenTasks(f)
+	if err != nil {
+		return nil, err
+	}
+	if watch.Blind {
+		watch.Close()
+		return nil, fmt.Errorf("%s: this kernel hides whether a task or an interrupt executes it (CONFIG_KALLSYMS_ALL): write the rule by cgroup", f)
+	}
+	return watch, nil
 }
 
 // run is the life of the daemon: the door first, since it also keeps a second

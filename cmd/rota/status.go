@@ -137,7 +137,7 @@ func writeFunctions(w io.Writer, functions []api.Function) {
 	for _, f := range functions {
 		words := plural(f.Tasks, "task") + " lately"
 		if f.Note != "" {
-			words = "not watched: " + safe(f.Note)
+			words += ": " + safe(f.Note)
 		}
 		fmt.Fprintf(w, "function %s: %s\n", safe(f.Name), words)
 	}

@@ -133,6 +133,12 @@ func (n *Needs) add(r rule) {
 // Needs tells what to gather for Classify.
 func (c *Classifier) Needs() Needs { return c.needs }
 
+// ByFunction tells whether a rule, by its index, looks at what a task executes: then its
+// class is not for the task's children.
+func (c *Classifier) ByFunction(rule int) bool {
+	return rule >= 0 && rule < len(c.rules) && c.rules[rule].function != ""
+}
+
 // Classify returns the class of the first rule that matches w and that
 // rule's index, or 0 and NoRule.
 func (c *Classifier) Classify(w Workload) (class, rule int) {

@@ -23,7 +23,7 @@ import (
 // Scheduler is what the daemon needs of a *sched.Scheduler; tests have a fake.
 type Scheduler interface {
 	Configure(sched.Params) error
-	SetClass(sched.TaskID, int, uint32) error
+	SetClass(sched.Assignment) error
 	Events() <-chan sched.Event
 	Exit() <-chan sched.ExitInfo
 	Stats() (sched.Stats, error)

@@ -114,7 +114,7 @@ func (p *plan) devices() (names []string) {
 }
 
 // nearTasks bounds the tasks that are asked where they ran: more say nothing new.
-const nearTasks = 4096
+const nearTasks = 32768
 
 // findNear notes where the tasks of the classes ran last.
 func (s *session) findNear(p *plan, wants []dedicate.Want) {

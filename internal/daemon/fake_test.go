@@ -26,6 +26,7 @@ type fakeScheduler struct {
 	starts  map[uint32]uint64
 	// answered is which event about a task was answered last, 0: none.
 	answered map[uint32]uint32
+	alone    map[uint32]bool
 	sets     int
 	stats    sched.Stats
 	refuse   error // what Configure answers
@@ -41,6 +42,7 @@ func newFake() *fakeScheduler {
 		classes:  map[uint32]int{},
 		starts:   map[uint32]uint64{},
 		answered: map[uint32]uint32{},
+		alone:    map[uint32]bool{},
 	}
 }
 
@@ -64,13 +66,14 @@ func (f *fakeScheduler) Explain(tid uint32) (sched.Task, error) {
 	return t, nil
 }
 
-func (f *fakeScheduler) SetClass(t sched.TaskID, class int, asked uint32) error {
+func (f *fakeScheduler) SetClass(a sched.Assignment) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.closed {
 		return fs.ErrClosed
 	}
-	f.classes[t.TID], f.starts[t.TID], f.answered[t.TID] = class, t.Start, asked
+	t := a.Task
+	f.classes[t.TID], f.starts[t.TID], f.answered[t.TID], f.alone[t.TID] = a.Class, t.Start, a.Asked, a.Alone
 	f.sets++
 	return nil
 }

@@ -2,9 +2,11 @@ package daemon
 
 import (
 	"context"
+	"fmt"
 	"io/fs"
 	"log/slog"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -18,6 +20,10 @@ const (
 	readEvery = 500 * time.Millisecond
 	// forgetAfter is how long a task counts as one that executes a function.
 	forgetAfter = time.Minute
+	// maxExecutors bounds the tasks that are remembered: whoever comes beyond, or lives
+	// shorter than pruneEvery when they are many, keeps the class of the other rules.
+	maxExecutors = 8192
+	pruneEvery   = 5 * time.Second
 	// modulesFile lists the loaded modules: what is not known may come with one.
 	modulesFile = "proc/modules"
 )
@@ -38,8 +44,10 @@ type functions struct {
 	begun time.Time
 
 	mu      sync.Mutex
-	watched []*watched
+	watched []*watched           // changed by the goroutine that follows only
 	seen    map[uint32]*executor // by TID
+	pruned  time.Duration        // when those that had ended were looked for, since begun
+	full    bool                 // there were more than there is room for
 }
 
 // watched is a function of the rules.
@@ -47,7 +55,7 @@ type watched struct {
 	name    string
 	watch   FunctionWatch // nil: it can't be watched
 	fault   string        // why
-	modules string        // that were loaded when that was tried
+	modules string        // that were loaded when that was tried, or when it began
 }
 
 // executor is a task that was seen.
@@ -86,56 +94,74 @@ func (f *functions) follow(ctx context.Context, plan func() *plan) <-chan struct
 	return done
 }
 
-// use watches these functions and no others. Which can't be watched is tried again when
-// other modules are loaded.
+// use watches these functions and no others. All are begun anew when other modules are
+// loaded: one may have come, or been exchanged below a probe that the kernel has ended then.
 func (f *functions) use(names []string) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
 	if len(names)+len(f.watched) == 0 {
 		return
 	}
-	f.watched = slices.DeleteFunc(f.watched, func(w *watched) bool {
-		gone := !slices.Contains(names, w.name)
-		if gone && w.watch != nil {
-			w.watch.Close()
-		}
-		return gone
-	})
-	modules := ""
-	if text, err := fs.ReadFile(f.root, modulesFile); err == nil {
-		modules = string(text)
-	}
+	modules := f.modules()
+	next := make([]*watched, 0, len(names))
 	for _, name := range names {
 		i := slices.IndexFunc(f.watched, func(w *watched) bool { return w.name == name })
-		if i < 0 {
-			i = len(f.watched)
-			f.watched = append(f.watched, &watched{name: name})
-		} else if f.watched[i].watch != nil || f.watched[i].modules == modules {
+		if i >= 0 && f.watched[i].modules == modules {
+			next = append(next, f.watched[i])
 			continue
 		}
-		f.try(f.watched[i], modules)
+		before := &watched{}
+		if i >= 0 {
+			before = f.watched[i]
+		}
+		next = append(next, f.begin(name, modules, before))
+	}
+	f.mu.Lock()
+	old := f.watched
+	f.watched = next
+	f.mu.Unlock()
+	for _, w := range old {
+		if w.watch != nil && !slices.Contains(next, w) {
+			w.watch.Close()
+		}
 	}
 }
 
-// try begins to watch a function.
-func (f *functions) try(w *watched, modules string) {
-	watch, err := f.open(w.name)
-	if err == nil {
-		w.watch, w.fault = watch, ""
-		f.log.Info("kernel functions: watched", "function", w.name)
-		return
+// modules names what is loaded, without what changes all the time.
+func (f *functions) modules() (names string) {
+	text, err := fs.ReadFile(f.root, modulesFile)
+	if err != nil {
+		return ""
 	}
-	if w.fault != err.Error() {
-		f.log.Warn("kernel functions: not watched, rules with it match nobody", "function", w.name, "error", err)
+	for line := range strings.Lines(string(text)) {
+		// "name size used by, state address": only what is live can be watched.
+		name, rest, _ := strings.Cut(line, " ")
+		if strings.Contains(rest, " Live ") {
+			names += name + " "
+		}
 	}
-	w.fault, w.modules = err.Error(), modules
+	return names
+}
+
+// begin tries to watch a function. It takes as long as the kernel needs to look at all
+// its types, so nobody must wait for it.
+func (f *functions) begin(name, modules string, before *watched) *watched {
+	w := &watched{name: name, modules: modules}
+	watch, err := f.open(name)
+	switch {
+	case err == nil:
+		w.watch = watch
+		f.log.Info("kernel functions: watched", "function", name)
+	case before.fault != err.Error():
+		f.log.Warn("kernel functions: not watched, rules with it match nobody", "function", name, "error", err)
+		fallthrough
+	default:
+		w.fault = err.Error()
+	}
+	return w
 }
 
 // read asks who executed the functions since it was asked last, and has those looked at
 // for whom that is new or long ago.
 func (f *functions) read() {
-	f.mu.Lock()
-	defer f.mu.Unlock()
 	now := time.Since(f.begun)
 	for _, w := range f.watched {
 		if w.watch == nil {
@@ -146,18 +172,30 @@ func (f *functions) read() {
 			f.log.Warn("kernel functions: can't be read", "function", w.name, "error", err)
 			continue
 		}
+		f.mu.Lock()
 		for _, t := range tasks {
 			f.saw(t, w.name, now)
 		}
+		f.mu.Unlock()
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	prune := len(f.seen) > maxExecutors/2 && now-f.pruned > pruneEvery
+	if prune {
+		f.pruned, f.full = now, len(f.seen) >= maxExecutors
 	}
 	for tid, e := range f.seen {
-		f.forget(tid, e, now)
+		f.forget(tid, e, now, prune)
 	}
 }
 
 func (f *functions) saw(t where.Executed, name string, now time.Duration) {
 	e := f.seen[t.TID]
 	if e == nil || e.started != t.Started {
+		if e == nil && len(f.seen) >= maxExecutors {
+			f.full = true
+			return
+		}
 		e = &executor{tgid: t.TGID, started: t.Started, last: map[string]time.Duration{}}
 		f.seen[t.TID] = e
 	}
@@ -168,8 +206,9 @@ func (f *functions) saw(t where.Executed, name string, now time.Duration) {
 	}
 }
 
-// forget drops what a task has not executed for long.
-func (f *functions) forget(tid uint32, e *executor, now time.Duration) {
+// forget drops what a task has not executed for long, and with prune the task, if it has
+// ended.
+func (f *functions) forget(tid uint32, e *executor, now time.Duration, prune bool) {
 	changed := false
 	for name, last := range e.last {
 		if now-last > forgetAfter {
@@ -177,10 +216,14 @@ func (f *functions) forget(tid uint32, e *executor, now time.Duration) {
 			changed = true
 		}
 	}
-	if len(e.last) == 0 {
+	if !changed && !prune {
+		return
+	}
+	lives := f.proc.started(tid, e.started)
+	if !lives || len(e.last) == 0 {
 		delete(f.seen, tid)
 	}
-	if changed {
+	if lives && changed {
 		f.look(tid, e)
 	}
 }
@@ -211,6 +254,9 @@ func (f *functions) status() []api.Function {
 	out := []api.Function{}
 	for _, w := range f.watched {
 		function := api.Function{Name: w.name, Note: w.fault}
+		if f.full && w.fault == "" {
+			function.Note = fmt.Sprintf("more than %d tasks execute it and others: choose functions that only those execute who matter", maxExecutors)
+		}
 		for _, e := range f.seen {
 			if _, executes := e.last[w.name]; executes {
 				function.Tasks++

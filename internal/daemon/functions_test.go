@@ -6,11 +6,13 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"rota/internal/api"
+	"rota/internal/sched"
 	"rota/internal/where"
 )
 
@@ -46,7 +48,7 @@ func executing(t *testing.T) (d *Daemon, scheduler *fakeScheduler, function *fak
 		return function, nil
 	}
 	return d, scheduler, function, func() {
-		if err := os.WriteFile(modules, []byte("m 1\n"), 0o644); err != nil {
+		if err := os.WriteFile(modules, []byte("m 16384 0 - Live 0x0000000000000000\n"), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -95,6 +97,84 @@ func TestKernelFunction(t *testing.T) {
 		if err := <-done; err != nil || !function.closed {
 			t.Errorf("%v, closed %v", err, function.closed)
 		}
+	})
+}
+
+// A child of a task that has its class by what it executes does not execute that.
+func TestKernelFunctionIsNotForChildren(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d, scheduler, function, load := executing(t)
+		load()
+		runs(t, d, 7, 5)
+		runs(t, d, 8, 5)
+		ctx, cancel := context.WithCancel(t.Context())
+		done := start(ctx, d)
+		function.seen <- []where.Executed{{TID: 7, TGID: 7, Started: 5 * 10_000_000, Count: 2}}
+		time.Sleep(3 * readEvery)
+		d.current().tasks.note(sched.Event{Task: sched.TaskID{TID: 8, Start: 5 * 10_000_000}, TGID: 8})
+		time.Sleep(readEvery)
+		if !scheduler.alone[7] || scheduler.alone[8] {
+			t.Errorf("alone: %v", scheduler.alone)
+		}
+		cancel()
+		<-done
+	})
+}
+
+// A module that is exchanged takes the probe with it.
+func TestKernelFunctionOfNewModule(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d, _, function, load := executing(t)
+		load()
+		opened := 0
+		open := d.OpenFunction
+		d.OpenFunction = func(name string) (FunctionWatch, error) { opened++; return open(name) }
+		ctx, cancel := context.WithCancel(t.Context())
+		done := start(ctx, d)
+		modules := filepath.Join(filepath.Dir(d.Source.Path), "proc/modules")
+		for _, step := range []struct {
+			text   string
+			opened int
+		}{
+			{"m 16384 5 - Live 0x0\n", 1}, // in use by others
+			{"m 16384 5 - Live 0x0\nn 1 0 - Loading 0x0\n", 1},
+			{"m 16384 5 - Live 0x0\nn 1 0 - Live 0x0\n", 2},
+		} {
+			inOnePiece(t, modules, step.text)
+			time.Sleep(3 * readEvery)
+			if opened != step.opened {
+				t.Errorf("%q: opened %d times, want %d", step.text, opened, step.opened)
+			}
+		}
+		cancel()
+		if <-done; !function.closed {
+			t.Error("not closed")
+		}
+	})
+}
+
+// A storm of short tasks costs memory for so many.
+func TestKernelFunctionBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d, _, function, load := executing(t)
+		load()
+		ctx, cancel := context.WithCancel(t.Context())
+		done := start(ctx, d)
+		var storm []where.Executed
+		for tid := range uint32(maxExecutors + 10) {
+			storm = append(storm, where.Executed{TID: 1<<20 + tid, TGID: 1 << 20, Started: 1, Count: 1})
+		}
+		function.seen <- storm
+		time.Sleep(2 * readEvery)
+		if got := d.Status().Functions[0]; got.Tasks > maxExecutors || !strings.Contains(got.Note, "more than 8192 tasks") {
+			t.Errorf("%+v", got)
+		}
+		time.Sleep(2 * pruneEvery)
+		if got := d.Status().Functions[0]; got.Tasks != 0 {
+			t.Errorf("after they ended: %+v", got)
+		}
+		cancel()
+		<-done
 	})
 }
 

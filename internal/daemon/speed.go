@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"time"
 
@@ -42,15 +43,20 @@ func (d *Daemon) readSpeeds(s *session) time.Duration {
 		s.setSpeeds(nil, "")
 		return lookEvery
 	}
+	begun := time.Now()
 	speeds, err := frequency.Read(d.Root, mode == config.FrequencyOn)
+	note := ""
 	if err != nil {
-		if s.setSpeeds(nil, err.Error()) {
-			d.Log.Warn("frequency fairness: time counts as it is", "error", err)
-		}
+		note = err.Error()
+	}
+	if s.setSpeeds(frequency.Table(speeds), note) {
+		d.Log.Warn("frequency fairness: where no speed is known time counts as it is", "error", err)
+	}
+	if errors.Is(err, frequency.ErrUnknown) {
 		return speedRetry
 	}
-	s.setSpeeds(frequency.Table(speeds), "")
-	return speedEvery
+	// On a machine of many CPUs reading takes long: 1 % of one of them is for it.
+	return max(speedEvery, 100*time.Since(begun))
 }
 
 // setSpeeds tells the scheduler, when the speeds are not those that it has. It returns

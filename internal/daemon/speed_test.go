@@ -21,9 +21,18 @@ func slow(t *testing.T, d *Daemon, khz string) {
 		t.Fatal(err)
 	}
 	for name, text := range map[string]string{"affected_cpus": "0 1", "cpuinfo_max_freq": "2000000", "scaling_cur_freq": khz} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text+"\n"), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		inOnePiece(t, filepath.Join(dir, name), text+"\n")
+	}
+}
+
+// inOnePiece writes a file that somebody reads all the time.
+func inOnePiece(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.WriteFile(path+"~", []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(path+"~", path); err != nil {
+		t.Fatal(err)
 	}
 }
 

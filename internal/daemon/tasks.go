@@ -33,7 +33,7 @@ type tasks struct {
 	// executes are the functions of the rules that a task executes.
 	executes func(tid uint32) []string
 	hold     func(tid uint32) (hold, error)
-	set      func(t sched.TaskID, class int, asked uint32) error
+	set      func(sched.Assignment) error
 	self     uint32 // our PID
 	log      *slog.Logger
 
@@ -73,6 +73,10 @@ func (t *tasks) note(e sched.Event) {
 		t.lost = true
 		clear(t.pending)
 	} else if !t.lost {
+		// The kernel waits for the answer to the latest that it asked.
+		if old := t.pending[e.Task.TID]; old.Task == e.Task {
+			e.Asked = max(e.Asked, old.Asked)
+		}
 		t.pending[e.Task.TID] = e
 	}
 	t.mu.Unlock()
@@ -150,15 +154,17 @@ func (t *tasks) lookUp(tgid, tid uint32) {
 func (t *tasks) look(id sched.TaskID, tgid, asked uint32) {
 	t.looking.Lock()
 	defer t.looking.Unlock()
-	index := t.own
+	a := sched.Assignment{Task: id, Class: t.own, Asked: asked}
 	if tgid != t.self {
 		w, err := t.workload(id.TID)
 		if err != nil {
 			return // it has ended
 		}
-		index, _ = t.rules.Classify(w)
+		var rule int
+		a.Class, rule = t.rules.Classify(w)
+		a.Alone = t.rules.ByFunction(rule)
 	}
-	if err := t.set(id, index, asked); err != nil && !errors.Is(err, fs.ErrNotExist) && !t.refused {
+	if err := t.set(a); err != nil && !errors.Is(err, fs.ErrNotExist) && !t.refused {
 		t.refused = true // the first of many is enough
 		t.log.Error("tasks: can't set a class", "tid", id.TID, "error", err)
 	}

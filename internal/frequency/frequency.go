@@ -6,6 +6,7 @@
 package frequency
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -13,6 +14,7 @@ import (
 	"path"
 	"strconv"
 	"strings"
+	"syscall"
 )
 
 const (
@@ -28,26 +30,28 @@ var ErrUnknown = errors.New("the kernel has no frequencies (/sys/devices/system/
 // Read returns for each CPU how fast it runs now, more than 0 to 1 = as fast as the
 // fastest one at its top frequency. With capacity, cores of less strength count for less
 // (cpu_capacity, which some kernels know); without it each core is compared with its own
-// top. root is "/" of the machine. The error is ErrUnknown, or says which file is wrong.
-func Read(root fs.FS, capacity bool) (map[int]float64, error) {
-	speeds := map[int]float64{}
+// top. root is "/" of the machine. CPUs that are not in the answer are not known: offline, or
+// the error says which of their files is wrong; it is ErrUnknown where no CPU is known.
+func Read(root fs.FS, capacity bool) (speeds map[int]float64, fault error) {
+	speeds = map[int]float64{}
 	found, _ := fs.Glob(root, policies)
 	for _, policy := range found {
 		speed, members, err := readPolicy(root, policy)
-		if err != nil {
-			return nil, err
+		// Of a policy whose CPUs are all offline no file can be read.
+		if err != nil && !errors.Is(err, syscall.EBUSY) && !errors.Is(err, fs.ErrNotExist) {
+			fault = err
 		}
 		for _, cpu := range members {
 			speeds[cpu] = speed
 		}
 	}
 	if len(speeds) == 0 {
-		return nil, ErrUnknown
+		return nil, cmp.Or(fault, ErrUnknown)
 	}
 	if capacity {
 		weaken(root, speeds)
 	}
-	return speeds, nil
+	return speeds, fault
 }
 
 // readPolicy reads the CPUs that share a frequency, and that frequency over the top one.

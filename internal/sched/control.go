@@ -213,11 +213,14 @@ func (s *Scheduler) run(program, what string) error {
 // Domains says of each CPU, by its number, which share a last-level cache.
 func (s *Scheduler) Domains() []uint32 { return s.topology.llcOf }
 
-// SetClass puts a live task into the class with this index. asked is that of the event
-// which this answers, 0: none.
+// SetClass puts a live task into a class.
 // It returns an error that wraps fs.ErrNotExist when the task is gone.
-func (s *Scheduler) SetClass(t TaskID, class int, asked uint32) error {
-	args := rotaSetClass{StartNs: t.Start, Tid: t.TID, Class: uint32(class), Asked: asked}
+func (s *Scheduler) SetClass(a Assignment) error {
+	t, class := a.Task, a.Class
+	args := rotaSetClass{StartNs: t.Start, Tid: t.TID, Class: uint32(class), Asked: a.Asked}
+	if a.Alone {
+		args.Alone = 1
+	}
 	out := rotaSetClass{}
 	opts := &ebpf.RunOptions{Context: args, ContextOut: &out}
 	if _, err := s.coll.Programs["rota_set_class"].Run(opts); err != nil {

@@ -111,6 +111,8 @@ type rotaSetClass struct {
 	Class   uint32
 	Result  int32
 	Asked   uint32
+	Alone   uint32
+	Pad     uint32
 }
 
 type rotaExplain struct {

@@ -104,6 +104,16 @@ type TaskID struct {
 	Start uint64 // nanoseconds since boot, as the kernel's start_boottime; 0 means "whoever has this TID now"
 }
 
+// Assignment says which class a task is to have.
+type Assignment struct {
+	Task  TaskID
+	Class int    // index in Params.Classes
+	Asked uint32 // that of the event which this answers, 0: none
+	// Alone: the class is for what the task does itself: about its children there will
+	// be an event.
+	Alone bool
+}
+
 // EventKind says why a task may have to be classified anew.
 type EventKind uint32
 

@@ -150,8 +150,8 @@ func truth(yes bool) float64 {
 // reachGroup heads what is left of a machine whose priority class wants all of it.
 const reachGroup = "a priority-class hog on each CPU: is the machine within reach?"
 
-// measureReach pings the machine from the outside, as a watchdog does, and starts a program,
-// as somebody does who wants to end the hogs.
+// measureReach pings from another network namespace, until ping, which is in no class, has
+// the answer in its hands, and starts a program, as somebody does who wants to end the hogs.
 func measureReach(g *guest.Guest) error {
 	if err := g.Netns("outside"); err != nil {
 		return err
@@ -169,7 +169,7 @@ func measureReach(g *guest.Guest) error {
 		return err
 	}
 	g.Sleep(200 * time.Millisecond)
-	out, err := g.Run(guest.Cmd{Path: "ping", Netns: "outside", Args: []string{"-n", "-i", "0.02", "-c", "50", "-W", "5", "10.0.2.1"}})
+	out, err := g.Run(guest.Cmd{Path: "ping", Netns: "outside", Args: []string{"-n", "-U", "-i", "0.02", "-c", "50", "-W", "5", "10.0.2.1"}})
 	if err != nil {
 		return err
 	}

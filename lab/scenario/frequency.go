@@ -128,7 +128,12 @@ func newSlowMachine(g *guest.Guest) (*slowMachine, error) {
 }
 
 func (m *slowMachine) write(name, text string) error {
-	return os.WriteFile(filepath.Join(cpufreqDir, "policy0", name), []byte(text+"\n"), 0o644)
+	// In one piece: rota may read at any moment.
+	path := filepath.Join(cpufreqDir, "policy0", name)
+	if err := os.WriteFile(path+"~", []byte(text+"\n"), 0o644); err != nil {
+		return err
+	}
+	return os.Rename(path+"~", path)
 }
 
 // set changes the frequency, for rota and for the programs.

@@ -3,6 +3,7 @@ package scenario
 import (
 	"encoding/json"
 	"fmt"
+	"syscall"
 	"time"
 
 	"rota/lab/guest"
@@ -49,10 +50,30 @@ func (r *upfRun) where(tunnel upfTunnel) error {
 	if before[0] == 0 {
 		return fmt.Errorf("nobody answers")
 	}
+	if !watch.Running() {
+		return fmt.Errorf("rota where %s: ended while it was to look on", upfFunction)
+	}
+	if err := watch.Signal(syscall.SIGINT); err != nil {
+		return err
+	}
+	saw, err := watch.Wait()
+	if err != nil {
+		return err
+	}
+	if count, err := whereCount(saw.Stdout); err != nil || count < during[0] {
+		return fmt.Errorf("rota where %s: saw %v calls in %v requests: %w", upfFunction, count, during[0], err)
+	}
 	yes, err := whereFound(found.Stdout, "ask")
 	r.g.Metric("where_found", truth(yes))
 	r.g.Metric("where_asks_pct", 100*during[0]/before[0])
 	return err
+}
+
+// whereCount is how many calls rota where has counted.
+func whereCount(answer string) (float64, error) {
+	var seen struct{ Count float64 }
+	err := json.Unmarshal([]byte(answer), &seen)
+	return seen.Count, err
 }
 
 // whereFound says whether the answer of rota where names a task as the most frequent of
