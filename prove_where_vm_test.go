@@ -60,7 +60,9 @@ rules:
   - match: {kernelFunction: do_trunkate}
     class: default
 END
-rota reload; sleep 2
+rota reload
+for try in $(seq 20); do rota explain $maker | grep -q voice && break; sleep 0.5; done
+for try in $(seq 20); do rota status | grep -q 'did you mean' && break; sleep 0.5; done
 report executes rota explain $maker
 kill -USR1 $maker; sleep 1
 report child rota explain $(cat /tmp/child); kill $(cat /tmp/child)

@@ -82,8 +82,11 @@ func (f *functions) follow(ctx context.Context, plan func() *plan) <-chan struct
 		tick := time.NewTicker(readEvery)
 		defer tick.Stop()
 		for {
-			f.use(plan().config.KernelFunctions())
+			more := f.use(plan().config.KernelFunctions())
 			f.read()
+			if more && ctx.Err() == nil {
+				continue
+			}
 			select {
 			case <-ctx.Done():
 				return
@@ -96,12 +99,13 @@ func (f *functions) follow(ctx context.Context, plan func() *plan) <-chan struct
 
 // use watches these functions and no others. All are begun anew when other modules are
 // loaded: one may have come, or been exchanged below a probe that the kernel has ended then.
-func (f *functions) use(names []string) {
+// One is begun at a time, since that takes long; it returns whether there are more.
+func (f *functions) use(names []string) (more bool) {
 	if len(names)+len(f.watched) == 0 {
-		return
+		return false
 	}
 	modules := f.modules()
-	next := make([]*watched, 0, len(names))
+	next, begun := make([]*watched, 0, len(names)), false
 	for _, name := range names {
 		i := slices.IndexFunc(f.watched, func(w *watched) bool { return w.name == name })
 		if i >= 0 && f.watched[i].modules == modules {
@@ -112,6 +116,14 @@ func (f *functions) use(names []string) {
 		if i >= 0 {
 			before = f.watched[i]
 		}
+		if begun {
+			more = true
+			if i >= 0 {
+				next = append(next, before)
+			}
+			continue
+		}
+		begun = true
 		next = append(next, f.begin(name, modules, before))
 	}
 	f.mu.Lock()
@@ -123,6 +135,7 @@ func (f *functions) use(names []string) {
 			w.watch.Close()
 		}
 	}
+	return more
 }
 
 // modules names what is loaded, without what changes all the time.
