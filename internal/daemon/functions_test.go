@@ -61,12 +61,24 @@ func runs(t *testing.T, d *Daemon, tid, ticks int) {
 	p.write(fmt.Sprint(tid)+"/stat", fmt.Sprintf("%d (a) b) S 1 9 9 0 -1 4194304 1 2 3 4 5 6 7 8 20 0 1 0 %d 999\n", tid, ticks))
 }
 
+// running runs the daemon until what it returns is called.
+func running(t *testing.T, d *Daemon) (stop func()) {
+	ctx, cancel := context.WithCancel(t.Context())
+	done := start(ctx, d)
+	return func() {
+		t.Helper()
+		cancel()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 func TestKernelFunction(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d, scheduler, function, load := executing(t)
 		runs(t, d, 7, 5)
-		ctx, cancel := context.WithCancel(t.Context())
-		done := start(ctx, d)
+		stop := running(t, d)
 		time.Sleep(3 * readEvery)
 		if got := d.Status().Functions; !reflect.DeepEqual(got, []api.Function{{Name: "m:send", Note: "m:send: is not loaded"}}) {
 			t.Errorf("without the module: %+v", got)
@@ -93,9 +105,8 @@ func TestKernelFunction(t *testing.T) {
 		if got, _ := scheduler.class(7); got != 0 {
 			t.Errorf("a minute later: class %d", got)
 		}
-		cancel()
-		if err := <-done; err != nil || !function.closed {
-			t.Errorf("%v, closed %v", err, function.closed)
+		if stop(); !function.closed {
+			t.Error("not closed")
 		}
 	})
 }
@@ -107,8 +118,7 @@ func TestKernelFunctionIsNotForChildren(t *testing.T) {
 		load()
 		runs(t, d, 7, 5)
 		runs(t, d, 8, 5)
-		ctx, cancel := context.WithCancel(t.Context())
-		done := start(ctx, d)
+		stop := running(t, d)
 		function.seen <- []where.Executed{{TID: 7, TGID: 7, Started: 5 * 10_000_000, Count: 2}}
 		time.Sleep(3 * readEvery)
 		d.current().tasks.note(sched.Event{Task: sched.TaskID{TID: 8, Start: 5 * 10_000_000}, TGID: 8})
@@ -116,8 +126,7 @@ func TestKernelFunctionIsNotForChildren(t *testing.T) {
 		if !scheduler.alone[7] || scheduler.alone[8] {
 			t.Errorf("alone: %v", scheduler.alone)
 		}
-		cancel()
-		<-done
+		stop()
 	})
 }
 
@@ -129,8 +138,7 @@ func TestKernelFunctionOfNewModule(t *testing.T) {
 		opened := 0
 		open := d.OpenFunction
 		d.OpenFunction = func(name string) (FunctionWatch, error) { opened++; return open(name) }
-		ctx, cancel := context.WithCancel(t.Context())
-		done := start(ctx, d)
+		stop := running(t, d)
 		modules := filepath.Join(filepath.Dir(d.Source.Path), "proc/modules")
 		for _, step := range []struct {
 			text   string
@@ -146,8 +154,7 @@ func TestKernelFunctionOfNewModule(t *testing.T) {
 				t.Errorf("%q: opened %d times, want %d", step.text, opened, step.opened)
 			}
 		}
-		cancel()
-		if <-done; !function.closed {
+		if stop(); !function.closed {
 			t.Error("not closed")
 		}
 	})
@@ -158,8 +165,7 @@ func TestKernelFunctionBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d, _, function, load := executing(t)
 		load()
-		ctx, cancel := context.WithCancel(t.Context())
-		done := start(ctx, d)
+		stop := running(t, d)
 		var storm []where.Executed
 		for tid := range uint32(maxExecutors + 10) {
 			storm = append(storm, where.Executed{TID: 1<<20 + tid, TGID: 1 << 20, Started: 1, Count: 1})
@@ -173,8 +179,7 @@ func TestKernelFunctionBounded(t *testing.T) {
 		if got := d.Status().Functions[0]; got.Tasks != 0 {
 			t.Errorf("after they ended: %+v", got)
 		}
-		cancel()
-		<-done
+		stop()
 	})
 }
 
@@ -184,15 +189,13 @@ func TestKernelFunctionOfAnother(t *testing.T) {
 		d, scheduler, function, load := executing(t)
 		load()
 		runs(t, d, 7, 6)
-		ctx, cancel := context.WithCancel(t.Context())
-		done := start(ctx, d)
+		stop := running(t, d)
 		function.seen <- []where.Executed{{TID: 7, TGID: 7, Started: 5 * 10_000_000, Count: 2}}
 		time.Sleep(3 * readEvery)
 		if got, _ := scheduler.class(7); got != 0 {
 			t.Errorf("class %d", got)
 		}
-		cancel()
-		<-done
+		stop()
 	})
 }
 
@@ -200,18 +203,16 @@ func TestKernelFunctionLeavesFile(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d, _, function, load := executing(t)
 		load()
-		ctx, cancel := context.WithCancel(t.Context())
-		done := start(ctx, d)
+		stop := running(t, d)
 		time.Sleep(2 * readEvery)
 		rewrite(t, d, "classes: [{name: net, tier: priority}]\n")
-		if _, err := d.Reload(ctx); err != nil {
+		if _, err := d.Reload(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(2 * readEvery)
 		if got := d.Status().Functions; len(got) != 0 || !function.closed {
 			t.Errorf("%+v, closed %v", got, function.closed)
 		}
-		cancel()
-		<-done
+		stop()
 	})
 }

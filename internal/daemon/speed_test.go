@@ -1,7 +1,6 @@
 package daemon
 
 import (
-	"context"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -40,8 +39,7 @@ func TestSpeeds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake()
 		d, _ := newDaemon(t, "scheduler: {frequencyFairness: on}\nclasses: [{name: a, memoryBound: 0.5}]\n", func() (Scheduler, error) { return f, nil })
-		ctx, cancel := context.WithCancel(t.Context())
-		done := start(ctx, d)
+		stop := running(t, d)
 		synctest.Wait()
 		if got := d.Status().Frequency; got.Mode != "on" || !strings.Contains(got.Note, "no frequencies") || len(f.speeds) != 0 {
 			t.Errorf("without frequencies: %+v, told %v", got, f.speeds)
@@ -60,14 +58,13 @@ func TestSpeeds(t *testing.T) {
 			t.Errorf("memory bound %v %%", got)
 		}
 		rewrite(t, d, "")
-		if _, err := d.Reload(ctx); err != nil {
+		if _, err := d.Reload(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(3 * speedEvery)
 		if last := f.speeds[len(f.speeds)-1]; len(last) != 0 || d.Status().Frequency.Mode != "off" {
 			t.Errorf("switched off: told %v, %+v", last, d.Status().Frequency)
 		}
-		cancel()
-		<-done
+		stop()
 	})
 }
