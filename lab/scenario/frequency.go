@@ -47,7 +47,7 @@ func pairName(pair [2]program) string { return fmt.Sprintf("p%d_p%d", pair[0].bo
 
 // frequencyConfig declares what the programs are, off by this factor.
 func frequencyConfig(factor float64) string {
-	config := "scheduler: {frequencyFairness: on, slice: 500us}\nclasses:\n"
+	config := "scheduler: {frequencyFairness: on, slice: 200us}\nclasses:\n"
 	rules := "rules:\n"
 	computes, mixed, waits := programs()
 	for _, p := range []program{computes, mixed, waits} {
@@ -63,7 +63,7 @@ func frequency() Scenario {
 	rota := func(name, config, about string) Row {
 		return Row{Name: name, Scheduler: "rota", Config: config, About: about}
 	}
-	const slice = "scheduler: {slice: 500us}\n"
+	const slice = "scheduler: {slice: 200us}\n"
 	return Scenario{
 		Name:     "frequency",
 		Title:    "Fair shares when frequency drops",
@@ -71,7 +71,7 @@ func frequency() Scenario {
 		Rows: []Row{
 			{Name: rowKernel, Scheduler: "kernel"},
 			rota(rowRota, slice, "time counts as it is"),
-			rota(rowFrequency, "scheduler: {frequencyFairness: on, slice: 500us}\n", "time counts by the frequency alone: nobody is said to wait for memory"),
+			rota(rowFrequency, "scheduler: {frequencyFairness: on, slice: 200us}\n", "time counts by the frequency alone: nobody is said to wait for memory"),
 			rota(rowClasses, frequencyConfig(1), "with what the programs are"),
 			rota("rota-under", frequencyConfig(0.8), "the same, declared 20 % too small"),
 			rota("rota-over", frequencyConfig(1.2), "the same, declared 20 % too large"),
