@@ -92,12 +92,8 @@ func (s Store) install(ctx context.Context, a *apt, row Row) error {
 		}
 		os.Remove(file)
 	}
-	image, err := findImage(tree)
-	if err != nil {
+	if _, err := findImage(tree); err != nil {
 		return err
-	}
-	if err := addVmlinux(tree, image); err != nil {
-		return cache.SpaceFix(s.Dir, fmt.Errorf("uncompress %s: %w", filepath.Base(image), err))
 	}
 	if err := os.Chmod(tree, 0o755); err != nil {
 		return err

@@ -16,8 +16,6 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/ulikunitz/xz"
-
 	"rota/lab/cache"
 )
 
@@ -354,30 +352,5 @@ func TestFindNote(t *testing.T) {
 	notes := []byte("\x06\x00\x00\x00\x04\x00\x00\x00\x01\x00\x00\x00Linux\x00\x00\x00abcd\x04\x00\x00\x00\x00\x00\x00\x00\x12\x00\x00\x00Xen\x00")
 	if !findNote(notes, "Xen", 18) || findNote(notes, "Xen", 17) || findNote(notes, "Linux", 18) || findNote(notes[:39], "Xen", 18) {
 		t.Error("notes are read wrongly")
-	}
-}
-
-// What the reader of xz does not know stays compressed.
-func TestPlainXZ(t *testing.T) {
-	var packed bytes.Buffer
-	w, err := xz.NewWriter(&packed)
-	if err != nil {
-		t.Fatal(err)
-	}
-	w.Write([]byte("vmlinux"))
-	w.Close()
-	r, err := plainXZ(packed.Bytes())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if text, err := io.ReadAll(r); string(text) != "vmlinux" || err != nil {
-		t.Errorf("%q, error %v", text, err)
-	}
-	odd := bytes.Clone(packed.Bytes())
-	odd[13] ^= 3 // the flags of the first block: how many filters
-	for _, data := range [][]byte{odd, packed.Bytes()[:8], nil} {
-		if _, err := plainXZ(data); !errors.Is(err, errCompression) {
-			t.Errorf("%d bytes: %v", len(data), err)
-		}
 	}
 }

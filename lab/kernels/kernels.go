@@ -32,6 +32,7 @@ type Kernel struct {
 	ModulesDir string // .../lib/modules/RELEASE, "" when there are none
 	Config     string // the kernel's .config, "" when there is none
 	Note       string // what a reader of the results must know, "" when nothing
+	tree       string // the row's directory in the cache
 }
 
 // Store is a cache directory and the lock file that says what belongs in it.
@@ -57,10 +58,25 @@ func (s Store) Get(ctx context.Context, want string) (Kernel, error) {
 		}
 		return Kernel{}, fmt.Errorf("kernel %q: neither a row (%s) nor a file", want, strings.Join(s.Lock.Names(), ", "))
 	}
-	if k, err := s.cached(row); err == nil {
-		return k, nil
+	k, err := s.cached(row)
+	if err != nil {
+		k, err = s.fetch(ctx, row)
 	}
-	return s.fetch(ctx, row)
+	if err != nil || k.Boot != k.Image {
+		return k, err
+	}
+	return s.uncompressed(k)
+}
+
+// uncompressed is a kernel of the cache with what a machine boots beside its image.
+func (s Store) uncompressed(k Kernel) (Kernel, error) {
+	if err := addVmlinux(k.tree, k.Image); err != nil {
+		return Kernel{}, cache.SpaceFix(s.Dir, fmt.Errorf("uncompress %s: %w", filepath.Base(k.Image), err))
+	}
+	if boot := filepath.Join(k.tree, bootFile); isFile(boot) {
+		k.Boot = boot
+	}
+	return k, nil
 }
 
 // Cached reports whether the row is in the cache.
@@ -79,10 +95,10 @@ func (s Store) cached(r Row) (Kernel, error) {
 	if err != nil {
 		return Kernel{}, err
 	}
-	k.Name, k.Series = r.Name, r.Series
+	k.Name, k.Series, k.tree = r.Name, r.Series, dir
 	k.Package, k.Version = r.Packages[0].Name, r.Packages[0].Version
-	if vmlinux := filepath.Join(dir, bootFile); isFile(vmlinux) {
-		k.Boot = vmlinux
+	if boot := filepath.Join(dir, bootFile); isFile(boot) {
+		k.Boot = boot
 	}
 	if r.Unfit != "" {
 		k.Note = r.Unfit

@@ -11,19 +11,35 @@ import (
 	"path/filepath"
 
 	"github.com/klauspost/compress/zstd"
-	"github.com/ulikunitz/xz"
+	"github.com/pierrec/lz4/v4"
+	"github.com/therootcompany/xz"
 )
 
 // maxVmlinux bounds an uncompressed kernel, in bytes.
-const maxVmlinux = 512 << 20
+const maxVmlinux = 256 << 20
 
-// bootFile is the uncompressed kernel's name in a row's directory.
-const bootFile = "vmlinux"
+// bootFile is the name in a row's directory of the kernel as a machine is given it:
+// uncompressed, and without some pauses.
+const bootFile = "vmlinux.boot"
 
-// errCompression says that a kernel is left compressed: a quick method such as
-// LZ4, which costs a boot little, or xz with a filter for machine code, which the
-// reader does not know and the boot pays for.
-var errCompression = errors.New("another compression than zstd or plain xz")
+// errCompression says that a kernel is left compressed, and the boot pays for it.
+var errCompression = errors.New("another compression than zstd, xz or LZ4")
+
+// compressions are told apart by how the compressed kernel begins.
+var compressions = []struct {
+	magic string
+	open  func(io.Reader) (io.Reader, error)
+}{
+	{"\x28\xb5\x2f\xfd", func(r io.Reader) (io.Reader, error) {
+		z, err := zstd.NewReader(r, zstd.WithDecoderMaxMemory(maxVmlinux), zstd.WithDecoderMaxWindow(maxVmlinux), zstd.WithDecoderConcurrency(1))
+		return z, err
+	}},
+	{"\xfd7zXZ\x00", func(r io.Reader) (io.Reader, error) { return xz.NewReader(r, maxDictionary) }},
+	{"\x02\x21\x4c\x18", func(r io.Reader) (io.Reader, error) { return lz4.NewReader(r), nil }},
+}
+
+// maxDictionary bounds the memory for a kernel packed with xz, in bytes; Linux packs with 32 MiB.
+const maxDictionary = 256 << 20
 
 // uncompress writes the ELF kernel that a bzImage carries. A machine of counted
 // instructions spends a third of its boot on uncompressing; the cache does it
@@ -37,41 +53,21 @@ func uncompress(image string, w io.Writer) error {
 	if err != nil {
 		return err
 	}
-	var r io.Reader
-	switch {
-	case bytes.HasPrefix(payload, []byte{0x28, 0xb5, 0x2f, 0xfd}):
-		z, err := zstd.NewReader(bytes.NewReader(payload), zstd.WithDecoderMaxMemory(maxVmlinux), zstd.WithDecoderMaxWindow(maxVmlinux))
+	for _, c := range compressions {
+		if !bytes.HasPrefix(payload, []byte(c.magic)) {
+			continue
+		}
+		r, err := c.open(bytes.NewReader(payload))
 		if err != nil {
 			return err
 		}
-		defer z.Close()
-		r = z
-	case bytes.HasPrefix(payload, []byte{0xfd, '7', 'z', 'X', 'Z', 0}):
-		if r, err = plainXZ(payload); err != nil {
-			return err
+		n, err := io.Copy(w, io.LimitReader(r, maxVmlinux+1))
+		if n > maxVmlinux {
+			return fmt.Errorf("uncompresses to more than %d MB", maxVmlinux>>20)
 		}
-	default:
-		return errCompression
+		return err
 	}
-	n, err := io.Copy(w, io.LimitReader(r, maxVmlinux+1))
-	if n > maxVmlinux {
-		return fmt.Errorf("uncompresses to more than %d MB", maxVmlinux>>20)
-	}
-	return err
-}
-
-// plainXZ is a reader of xz without filters. Whether there are any is known when
-// the first byte has been read.
-func plainXZ(payload []byte) (io.Reader, error) {
-	r, err := xz.NewReader(bytes.NewReader(payload))
-	if err != nil {
-		return nil, errCompression
-	}
-	var first [1]byte
-	if _, err := io.ReadFull(r, first[:]); err != nil {
-		return nil, errCompression
-	}
-	return io.MultiReader(bytes.NewReader(first[:]), r), nil
+	return errCompression
 }
 
 // payload finds the compressed kernel by the fields of the boot header (see
@@ -93,29 +89,39 @@ func payload(image []byte) ([]byte, error) {
 	return image[start : start+length-4], nil
 }
 
-// addVmlinux puts the uncompressed kernel beside its image. A kernel that
+// addVmlinux puts the kernel that machines boot beside its image. A kernel that
 // can't be entered without its compressed form is left as it is.
 func addVmlinux(tree, image string) error {
-	path := filepath.Join(tree, bootFile)
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
+	var kernel bytes.Buffer
+	err := uncompress(image, &kernel)
+	if errors.Is(err, errCompression) || err == nil && !hasPVH(kernel.Bytes()) {
+		return nil
+	}
 	if err != nil {
 		return err
 	}
-	err = errors.Join(uncompress(image, f), f.Close())
-	if errors.Is(err, errCompression) || err == nil && !hasPVH(path) {
-		return os.Remove(path)
+	if err := removePauses(kernel.Bytes()); err != nil {
+		return err
 	}
-	return err
+	f, err := os.CreateTemp(tree, ".boot-")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(f.Name())
+	_, err = f.Write(kernel.Bytes())
+	if err := errors.Join(err, f.Chmod(0o644), f.Close()); err != nil {
+		return err
+	}
+	return os.Rename(f.Name(), filepath.Join(tree, bootFile))
 }
 
 // hasPVH reports whether the ELF kernel has the note of the entry that QEMU
 // uses: owner Xen, type 18.
-func hasPVH(path string) bool {
-	f, err := elf.Open(path)
+func hasPVH(kernel []byte) bool {
+	f, err := elf.NewFile(bytes.NewReader(kernel))
 	if err != nil {
 		return false
 	}
-	defer f.Close()
 	for _, p := range f.Progs {
 		if p.Type != elf.PT_NOTE {
 			continue

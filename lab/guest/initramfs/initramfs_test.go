@@ -13,7 +13,6 @@ import (
 	"testing"
 
 	"github.com/cavaliergopher/cpio"
-	"github.com/ulikunitz/xz"
 )
 
 func bytesOf(t *testing.T, im *Image) []byte {
@@ -208,14 +207,13 @@ func TestAddModules(t *testing.T) {
 		}
 	}
 	compressed := func(data []byte) []byte {
-		var b bytes.Buffer
-		w, err := xz.NewWriter(&b)
+		xz := exec.Command("xz", "--check=crc32")
+		xz.Stdin = bytes.NewReader(data)
+		packed, err := xz.Output()
 		if err != nil {
 			t.Fatal(err)
 		}
-		w.Write(data)
-		w.Close()
-		return b.Bytes()
+		return packed
 	}
 	put("kernel/net/top.ko.xz", compressed(module("license=GPL\x00depends=middle-one,built\x00")))
 	put("kernel/net/middle-one.ko", module("depends=bottom\x00"))

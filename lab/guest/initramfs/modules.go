@@ -10,7 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/ulikunitz/xz"
+	"github.com/therootcompany/xz"
 )
 
 // maxModule bounds one decompressed module, in bytes.
@@ -114,7 +114,7 @@ func readModule(file string) ([]byte, error) {
 	var r io.Reader = f
 	switch {
 	case strings.HasSuffix(file, ".xz"):
-		if r, err = xz.NewReader(f); err != nil {
+		if r, err = xz.NewReader(f, xz.DefaultDictMax); err != nil {
 			return nil, err
 		}
 	case !strings.HasSuffix(file, ".ko"):
