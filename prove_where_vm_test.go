@@ -75,13 +75,15 @@ type executed struct {
 	Count     uint64
 	Lost      uint64
 	Blind     bool
-	Executors []struct {
-		Context, Interrupt, Comm, Cgroup, Exe string
-		Number                                *int
-		TID, TGID                             int
-		Count                                 uint64
-		CPUs                                  []struct{ CPU int }
-	}
+	Executors []executedBy
+}
+
+type executedBy struct {
+	Context, Interrupt, Comm, Cgroup, Exe string
+	Number                                *int
+	TID, TGID                             int
+	Count                                 uint64
+	CPUs                                  []struct{ CPU int }
 }
 
 // TestWhere asks on the oldest kernel that it is for, and on one with rota, who

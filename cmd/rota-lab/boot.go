@@ -51,6 +51,7 @@ func machineFlags(c *cobra.Command, m *machine.Machine) {
 	f.IntVar(&m.Threads, "threads", 0, "threads per core (default 1)")
 	f.IntVar(&m.MemoryMB, "memory", 0, "memory in MB (default 1024)")
 	f.StringArrayVar(&m.Append, "append", nil, "add a kernel parameter")
+	f.StringArrayVar(&m.NICs, "nic", nil, "add a network card of this model, as e1000e; all are on one wire")
 	f.BoolVar(&m.Realtime, "realtime", false, "run on the host's clock, with KVM where it is; results are not repeatable")
 	f.DurationVar(&m.HostLimit, "host-limit", 30*time.Minute, "host time after which a machine is ended, 0 = none")
 }

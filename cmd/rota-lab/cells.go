@@ -70,11 +70,33 @@ func compareRuns(r report.Results, again []report.Run) error {
 			return err
 		}
 		if !bytes.Equal(a.Bytes(), b.Bytes()) {
-			return fmt.Errorf("row %s, seed %d: the second run differs from the first", again[i].Row, again[i].Seed)
+			return fmt.Errorf("row %s, seed %d: the second run differs from the first: %s", again[i].Row, again[i].Seed, difference(a.String(), b.String()))
 		}
 	}
 	say("the same, byte for byte")
 	return nil
+}
+
+// difference is the first line in which two texts differ, and how many do.
+func difference(a, b string) string {
+	first, second := strings.Split(a, "\n"), strings.Split(b, "\n")
+	words, differ := "", 0
+	for i := range max(len(first), len(second)) {
+		var x, y string
+		if i < len(first) {
+			x = first[i]
+		}
+		if i < len(second) {
+			y = second[i]
+		}
+		if x == y {
+			continue
+		}
+		if differ++; differ == 1 {
+			words = fmt.Sprintf("line %d: %.200q, then %.200q", i+1, x, y)
+		}
+	}
+	return words + fmt.Sprintf("; %s of %d", counted(differ, "line"), max(len(first), len(second)))
 }
 
 // cells lists kernels x rows x seeds in the order of the report.

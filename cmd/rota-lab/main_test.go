@@ -242,3 +242,9 @@ func writeRecord(path string, record *oracle.Record) error {
 	}
 	return errors.Join(oracle.Write(file, record), file.Close())
 }
+
+func TestDifference(t *testing.T) {
+	if got, want := difference("a\nb\nc\n", "a\nB\nc\nd\n"), `line 2: "b", then "B"; 2 lines of 5`; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+}

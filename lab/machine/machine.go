@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -29,6 +30,9 @@ type Machine struct {
 	MemoryMB int // 0 = 1024
 
 	Append []string // kernel parameters on top of ours
+
+	// NICs are models of network cards, as e1000e, all on one wire that leads nowhere else.
+	NICs []string
 
 	// RealIdle lets idle time pass at the host's pace, for a person at the
 	// console. Without it an idle machine jumps to its next timer.
@@ -98,6 +102,11 @@ func (m Machine) check() error {
 	if m.MemoryMB < 128 || m.MemoryMB > 1<<20 {
 		return fmt.Errorf("machine: %d MB of memory: must be 128..%d", m.MemoryMB, 1<<20)
 	}
+	for _, model := range m.NICs {
+		if !nicModel.MatchString(model) {
+			return fmt.Errorf("machine: network card %q: is no model of QEMU's: take e1000e, virtio-net-pci or another of: qemu-system-x86_64 -device help", model)
+		}
+	}
 	for _, file := range []string{m.Kernel, m.Initramfs} {
 		if _, err := os.Stat(file); err != nil {
 			return fmt.Errorf("machine: %w", err)
@@ -105,6 +114,9 @@ func (m Machine) check() error {
 	}
 	return nil
 }
+
+// nicModel is what a model of QEMU's looks like, without properties of it.
+var nicModel = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]*$`)
 
 // arguments are QEMU's, for character devices called console and results.
 func (m Machine) arguments(console, results string) []string {
@@ -119,6 +131,9 @@ func (m Machine) arguments(console, results string) []string {
 		"-append", strings.Join(append(kernelParameters(), m.Append...), " "),
 		"-chardev", console, "-serial", "chardev:console",
 		"-chardev", results, "-serial", "chardev:results",
+	}
+	for i, model := range m.NICs {
+		args = append(args, "-netdev", fmt.Sprintf("hubport,id=port%d,hubid=0", i), "-device", fmt.Sprintf("%s,netdev=port%d", model, i))
 	}
 	return append(args, m.clock()...)
 }

@@ -13,13 +13,14 @@ import (
 )
 
 func TestArguments(t *testing.T) {
-	m := Machine{Kernel: "/k", Initramfs: "/i", CPUs: 8, Sockets: 2, Threads: 2, Append: []string{"isolcpus=1"}}.withDefaults()
+	m := Machine{Kernel: "/k", Initramfs: "/i", CPUs: 8, Sockets: 2, Threads: 2, Append: []string{"isolcpus=1"}, NICs: []string{"e1000e", "igb"}}.withDefaults()
 	line := strings.Join(m.arguments("file,id=console,path=c", "file,id=results,path=r"), " ")
 	for _, want := range []string{
 		"-accel tcg,thread=single -icount shift=0,sleep=off -rtc base=2026-01-01,clock=vm -cpu max,-rdrand,-rdseed",
 		"-smp cpus=8,sockets=2,cores=2,threads=2", "-m 1024", "-no-reboot", "-nic none", "-kernel /k -initrd /i",
 		"nokaslr random.trust_cpu=off panic=-1 oops=panic noautogroup", "iomem=relaxed", "isolcpus=1",
 		"-chardev file,id=console,path=c -serial chardev:console -chardev file,id=results,path=r -serial chardev:results",
+		"-netdev hubport,id=port0,hubid=0 -device e1000e,netdev=port0 -netdev hubport,id=port1,hubid=0 -device igb,netdev=port1",
 	} {
 		if !strings.Contains(line, want) {
 			t.Errorf("lacks %q:\n%s", want, line)
@@ -53,6 +54,7 @@ func TestCheck(t *testing.T) {
 		"negative CPUs": {Machine{CPUs: -1}, "must be 1..255"},
 		"topology":      {Machine{CPUs: 4, Threads: 3}, "must be 4 CPUs"},
 		"memory":        {Machine{MemoryMB: 64}, "must be 128"},
+		"card":          {Machine{NICs: []string{"e1000e,mac=1"}}, `network card "e1000e,mac=1": is no model`},
 		"no kernel":     {Machine{Kernel: file + ".missing"}, "no such file"},
 		"no initramfs":  {Machine{Initramfs: file + ".missing"}, "no such file"},
 	} {
