@@ -21,31 +21,20 @@ const lookEvery = time.Second
 // followCPUs gives the classes their CPUs and looks again until ctx ends. What it
 // returns is closed when it looks no more.
 func (d *Daemon) followCPUs(ctx context.Context, s *session) <-chan struct{} {
-	done := make(chan struct{})
 	seen := dedicate.Watched(d.Root, s.plan().devices())
 	d.chooseCPUs(s)
-	go func() {
-		defer close(done)
-		tick := time.NewTicker(lookEvery)
-		defer tick.Stop()
-		for {
-			select {
-			case <-ctx.Done():
-				return
-			case <-tick.C:
-			}
-			s.sweep(d)
-			plan := s.plan()
-			if !plan.dedicates() {
-				continue
-			}
-			if now := dedicate.Watched(d.Root, plan.devices()); now != seen {
-				seen = now
-				d.chooseCPUs(s)
-			}
+	return again(ctx, lookEvery, func() time.Duration {
+		s.sweep(d)
+		plan := s.plan()
+		if !plan.dedicates() {
+			return lookEvery
 		}
-	}()
-	return done
+		if now := dedicate.Watched(d.Root, plan.devices()); now != seen {
+			seen = now
+			d.chooseCPUs(s)
+		}
+		return lookEvery
+	})
 }
 
 // chooseCPUs is dedicate for who does not hold change.
@@ -122,21 +111,21 @@ func (s *session) findNear(p *plan, wants []dedicate.Want) {
 	for _, w := range wants {
 		byName[w.Class] = w.Tasks
 	}
-	pids, _ := s.tasks.proc.processes()
+	threads, err := s.tasks.proc.everyThread()
+	if err != nil {
+		return
+	}
 	asked := 0
-	for _, pid := range pids {
-		tids, _ := s.tasks.proc.threads(pid)
-		for _, tid := range tids {
-			if asked++; asked > nearTasks {
-				return
-			}
-			task, err := s.scheduler.Explain(tid)
-			if err != nil || task.Class >= len(p.slots) {
-				continue
-			}
-			if near := byName[p.slots[task.Class].class.Name]; near != nil {
-				near[task.CPU]++
-			}
+	for _, tid := range threads {
+		if asked++; asked > nearTasks {
+			return
+		}
+		task, err := s.scheduler.Explain(tid)
+		if err != nil || task.Class >= len(p.slots) {
+			continue
+		}
+		if near := byName[p.slots[task.Class].class.Name]; near != nil {
+			near[task.CPU]++
 		}
 	}
 }

@@ -66,36 +66,32 @@ type explainer struct {
 
 // scan looks at every task, and returns the threads that pid means.
 func (e *explainer) scan(ctx context.Context, pid uint32) (tids []uint32, err error) {
-	proc := e.s.tasks.proc
-	pids, err := proc.processes()
+	threads, err := e.s.tasks.proc.everyThread()
 	if err != nil {
 		return nil, err
 	}
-	tids = []uint32{pid}
-	for _, p := range pids {
+	for p, tid := range threads {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		threads, err := proc.threads(p)
-		if err != nil {
-			continue // it has ended
-		}
-		for _, tid := range threads {
-			t, err := e.s.explain(tid)
-			switch {
-			case err == nil:
-				e.tasks[tid] = t
-				if t.Waits.Gives {
-					e.waiters[t.Waits.TID] = append(e.waiters[t.Waits.TID], tid)
-				}
-			case !errors.Is(err, fs.ErrNotExist):
-				return nil, err
-			}
-		}
 		if p == pid {
-			tids = slices.Sorted(slices.Values(threads))
+			tids = append(tids, tid)
+		}
+		t, err := e.s.explain(tid)
+		switch {
+		case err == nil:
+			e.tasks[tid] = t
+			if t.Waits.Gives {
+				e.waiters[t.Waits.TID] = append(e.waiters[t.Waits.TID], tid)
+			}
+		case !errors.Is(err, fs.ErrNotExist):
+			return nil, err
 		}
 	}
+	if len(tids) == 0 {
+		tids = []uint32{pid}
+	}
+	slices.Sort(tids)
 	return tids, nil
 }
 

@@ -44,7 +44,7 @@ type functions struct {
 	begun time.Time
 
 	mu      sync.Mutex
-	watched []*watched           // changed by the goroutine that follows only
+	watched []*watched           // changed by who follows, and by who has waited for its end
 	seen    map[uint32]*executor // by TID
 	pruned  time.Duration        // when those that had ended were looked for, since begun
 	full    bool                 // there were more than there is room for
@@ -73,28 +73,16 @@ func (d *Daemon) newFunctions(t *tasks) *functions {
 }
 
 // follow watches the functions of the plan in force until ctx ends. What it returns is
-// closed when none is watched any more.
+// closed when it looks no more; use(nil) then ends the watches.
 func (f *functions) follow(ctx context.Context, plan func() *plan) <-chan struct{} {
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		defer f.use(nil)
-		tick := time.NewTicker(readEvery)
-		defer tick.Stop()
-		for {
-			more := f.use(plan().config.KernelFunctions())
-			f.read()
-			if more && ctx.Err() == nil {
-				continue
-			}
-			select {
-			case <-ctx.Done():
-				return
-			case <-tick.C:
-			}
+	return again(ctx, 0, func() time.Duration {
+		more := f.use(plan().config.KernelFunctions())
+		f.read()
+		if more {
+			return 0
 		}
-	}()
-	return done
+		return readEvery
+	})
 }
 
 // use watches these functions and no others. All are begun anew when other modules are

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"iter"
 	"os"
 	"strconv"
 	"strings"
@@ -116,6 +117,24 @@ func (p procfs) processes() ([]uint32, error) { return numbers(p.root) }
 
 // threads lists the TIDs of a process.
 func (p procfs) threads(pid uint32) ([]uint32, error) { return numbers(p.path(pid, "task")) }
+
+// everyThread yields the PID and the TID of each thread, as far as it can be listed.
+func (p procfs) everyThread() (iter.Seq2[uint32, uint32], error) {
+	pids, err := p.processes()
+	if err != nil {
+		return nil, err
+	}
+	return func(yield func(pid, tid uint32) bool) {
+		for _, pid := range pids {
+			tids, _ := p.threads(pid) // none: it has ended
+			for _, tid := range tids {
+				if !yield(pid, tid) {
+					return
+				}
+			}
+		}
+	}, nil
+}
 
 // numbers are the entries of a folder that are numbers.
 func numbers(folder string) ([]uint32, error) {

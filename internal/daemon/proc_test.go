@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"maps"
 	"os"
 	"strings"
 	"syscall"
@@ -27,6 +28,28 @@ func TestReadIsBounded(t *testing.T) {
 	comm, err := procfs{proc.root}.comm(1)
 	if err != nil || len(comm) > 2*maxRead {
 		t.Errorf("%d bytes, %v", len(comm), err)
+	}
+}
+
+// Every thread of every process is seen, and one that ended meanwhile is no error.
+func TestEveryThread(t *testing.T) {
+	proc := fakeProc{t, t.TempDir()}
+	for _, name := range []string{"1/task/1/comm", "7/task/7/comm", "7/task/9/comm", "self/task/3/comm", "8/comm"} {
+		proc.write(name, "x")
+	}
+	threads, err := procfs{proc.root}.everyThread()
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[uint32]uint32{}
+	for pid, tid := range threads {
+		got[tid] = pid
+	}
+	if want := map[uint32]uint32{1: 1, 7: 7, 9: 7}; !maps.Equal(got, want) {
+		t.Errorf("PID by TID: %v, want %v", got, want)
+	}
+	for range threads {
+		return // who has seen enough is asked no more
 	}
 }
 

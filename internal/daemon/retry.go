@@ -1,6 +1,9 @@
 package daemon
 
-import "time"
+import (
+	"context"
+	"time"
+)
 
 const (
 	// maxTries failures within window are given up: something is wrong that
@@ -43,4 +46,25 @@ func after(times []time.Time, since time.Time) []time.Time {
 		times = times[1:]
 	}
 	return times
+}
+
+// again calls look after first, and again after what it returns, until ctx ends; then
+// it closes what it returns.
+func again(ctx context.Context, first time.Duration, look func() time.Duration) <-chan struct{} {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for timer := time.NewTimer(first); ; timer.Reset(look()) {
+			select {
+			case <-ctx.Done():
+				timer.Stop()
+				return
+			case <-timer.C:
+				if ctx.Err() != nil {
+					return
+				}
+			}
+		}
+	}()
+	return done
 }

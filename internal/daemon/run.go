@@ -110,6 +110,7 @@ func (d *Daemon) attached(ctx context.Context) (sched.ExitInfo, error) {
 	stop()
 	<-followed
 	<-watched
+	s.functions.use(nil)
 	<-paced
 	<-done // nothing may reach the scheduler while it is closed
 	return exit, d.detach(s)

@@ -22,18 +22,7 @@ const (
 // followSpeeds tells the scheduler how fast the CPUs run, as long as the configuration
 // wants that, until ctx ends. What it returns is closed when it looks no more.
 func (d *Daemon) followSpeeds(ctx context.Context, s *session) <-chan struct{} {
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		for {
-			select {
-			case <-ctx.Done():
-				return
-			case <-time.After(d.readSpeeds(s)):
-			}
-		}
-	}()
-	return done
+	return again(ctx, 0, func() time.Duration { return d.readSpeeds(s) })
 }
 
 // readSpeeds reads the speeds once, and returns when to do so again.

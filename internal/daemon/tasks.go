@@ -207,13 +207,15 @@ func (t *tasks) workload(tid uint32) (w class.Workload, err error) {
 // scan is the first look at every task: our own threads first, so that we
 // stay quick on a busy machine. Without rules every task is where it belongs.
 func (t *tasks) scan(ctx context.Context) int {
-	seen := map[uint32]struct{}{}
-	t.process(t.self, seen)
+	own, _ := t.proc.threads(t.self)
+	for _, tid := range own {
+		t.lookUp(t.self, tid)
+	}
 	t.looking.Lock()
 	watch := t.rules.Needs() != class.Needs{}
 	t.looking.Unlock()
 	if !watch {
-		return len(seen)
+		return len(own)
 	}
 	return t.rescan(ctx)
 }
@@ -225,35 +227,23 @@ func (t *tasks) rescan(ctx context.Context) int {
 	seen := map[uint32]struct{}{}
 	for range maxPasses {
 		before := len(seen)
-		pids, err := t.proc.processes()
+		threads, err := t.proc.everyThread()
 		if err != nil {
 			t.log.Error("tasks: can't list them", "error", err)
 			break
 		}
-		for _, pid := range pids {
+		for pid, tid := range threads {
 			if ctx.Err() != nil {
 				return len(seen)
 			}
-			t.process(pid, seen)
+			if _, done := seen[tid]; !done {
+				seen[tid] = struct{}{}
+				t.lookUp(pid, tid)
+			}
 		}
 		if len(seen) == before {
 			break
 		}
 	}
 	return len(seen)
-}
-
-// process looks at the threads of pid that are not in seen.
-func (t *tasks) process(pid uint32, seen map[uint32]struct{}) {
-	tids, err := t.proc.threads(pid)
-	if err != nil {
-		return // it has ended
-	}
-	for _, tid := range tids {
-		if _, done := seen[tid]; done {
-			continue
-		}
-		seen[tid] = struct{}{}
-		t.lookUp(pid, tid)
-	}
 }
