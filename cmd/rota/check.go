@@ -122,14 +122,23 @@ func refusal(list []sched.Finding) error {
 // checkFrequency looks for the frequencies of the CPUs, which frequencyFairness needs.
 func checkFrequency(root fs.FS) sched.Finding {
 	speeds, err := frequency.Read(root, false)
+	f := sched.Finding{Name: "frequencies", OK: err == nil}
 	if err != nil {
-		return sched.Finding{Name: "frequencies", Detail: err.Error(), Fix: "only for scheduler.frequencyFairness: without them time counts as it is"}
+		f.Detail, f.Fix = err.Error(), "only for scheduler.frequencyFairness: where no speed is known time counts as it is"
+	}
+	if len(speeds) == 0 {
+		return f
 	}
 	slowest := 1.0
 	for _, speed := range speeds {
 		slowest = min(slowest, speed)
 	}
-	return sched.Finding{Name: "frequencies", OK: true, Detail: fmt.Sprintf("of %s, the slowest at %.0f %% of its top now", plural(len(speeds), "CPU"), 100*slowest)}
+	known := fmt.Sprintf("of %s, the slowest at %.0f %% of its top now", plural(len(speeds), "CPU"), 100*slowest)
+	if err != nil {
+		known += "; not of all: " + f.Detail
+	}
+	f.Detail = known
+	return f
 }
 
 // checkBinder looks for binder, which rota can do without: its benches cannot.

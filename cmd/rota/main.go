@@ -99,7 +99,7 @@ The daemon is started with "rota run"; the other commands ask it.`,
   rota status                       what each class got`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
-	}, checkCommand(), runCommand(), statusCommand(), explainCommand(), reloadCommand(), configCommand(), classCommand(),
+	}, checkCommand(), runCommand(), statusCommand(), topCommand(), explainCommand(), reloadCommand(), configCommand(), classCommand(),
 		whereCommand(), benchCommand(), versionCommand())
 	root.PersistentFlags().Bool("json", false, "write JSON")
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {

@@ -119,9 +119,11 @@ func writePaces(w io.Writer, s api.Status) {
 	switch {
 	case s.Frequency.Mode == "off" || s.Frequency.Mode == "":
 		return
-	case s.Frequency.Note != "":
+	case s.Frequency.Note != "" && !slices.ContainsFunc(s.CPUs, func(c api.CPU) bool { return c.SpeedPercent > 0 }):
 		fmt.Fprintf(w, "frequency fairness: time counts as it is: %s\n", safe(s.Frequency.Note))
 		return
+	case s.Frequency.Note != "":
+		fmt.Fprintf(w, "frequency fairness: where no speed is known time counts as it is: %s\n", safe(s.Frequency.Note))
 	}
 	for _, c := range s.Classes {
 		if c.RuntimeMicros == 0 {
@@ -144,7 +146,7 @@ func writeFunctions(w io.Writer, functions []api.Function) {
 }
 
 func stateWords(s api.Status) string {
-	words := string(s.State)
+	words := safe(string(s.State))
 	if s.State == api.Running {
 		words += " for " + seconds(s.AttachedSeconds)
 	}

@@ -58,13 +58,19 @@ func atMost(v, most float64) float64 {
 	return v
 }
 
+// Anew tells whether the scheduler was loaded, or ended, between two readings: its counters
+// then begin at zero.
+func Anew(earlier, later Status) bool {
+	return later.Restarts != earlier.Restarts || later.PID != earlier.PID || later.AttachedSeconds < earlier.AttachedSeconds
+}
+
 // Since is what happened between two readings of one daemon: the counters of
 // later less those of earlier, shares and percentiles anew. The longest wait
 // can't be told for an interval, so the bound of the highest bucket in use
 // stands for it. Classes that were not there before count from zero, and so
 // does everything when the scheduler was loaded again in between.
 func Since(earlier, later Status) Status {
-	if later.Restarts != earlier.Restarts || later.PID != earlier.PID {
+	if Anew(earlier, later) {
 		return later
 	}
 	before := map[string]Class{}
@@ -75,13 +81,13 @@ func Since(earlier, later Status) Status {
 	out.Classes = make([]Class, len(later.Classes))
 	for i, c := range later.Classes {
 		b := before[c.Name]
-		c.RuntimeMicros -= b.RuntimeMicros
-		c.ProgressMicros -= b.ProgressMicros
-		c.Dispatches -= b.Dispatches
-		c.Preempting -= b.Preempting
-		c.Preempted -= b.Preempted
-		c.CapHits -= b.CapHits
-		c.Rescues -= b.Rescues
+		c.RuntimeMicros = max(0, c.RuntimeMicros-b.RuntimeMicros)
+		c.ProgressMicros = max(0, c.ProgressMicros-b.ProgressMicros)
+		c.Dispatches = less(c.Dispatches, b.Dispatches)
+		c.Preempting = less(c.Preempting, b.Preempting)
+		c.Preempted = less(c.Preempted, b.Preempted)
+		c.CapHits = less(c.CapHits, b.CapHits)
+		c.Rescues = less(c.Rescues, b.Rescues)
 		c.WaitHistogram = subtract(c.WaitHistogram, b.WaitHistogram)
 		c.WaitMaxMicros = min(c.WaitMaxMicros, highest(c.WaitHistogram))
 		out.Classes[i] = c
@@ -93,17 +99,20 @@ func Since(earlier, later Status) Status {
 
 func (b Boosts) since(earlier Boosts) Boosts {
 	return Boosts{
-		Futex: b.Futex - earlier.Futex, Locks: b.Locks - earlier.Locks, Wakeups: b.Wakeups - earlier.Wakeups, Binder: b.Binder - earlier.Binder,
-		Chained: b.Chained - earlier.Chained, Fetched: b.Fetched - earlier.Fetched,
-		Ended: b.Ended - earlier.Ended, Spent: b.Spent - earlier.Spent,
-		RuntimeMicros: b.RuntimeMicros - earlier.RuntimeMicros,
+		Futex: less(b.Futex, earlier.Futex), Locks: less(b.Locks, earlier.Locks), Wakeups: less(b.Wakeups, earlier.Wakeups), Binder: less(b.Binder, earlier.Binder),
+		Chained: less(b.Chained, earlier.Chained), Fetched: less(b.Fetched, earlier.Fetched),
+		Ended: less(b.Ended, earlier.Ended), Spent: less(b.Spent, earlier.Spent),
+		RuntimeMicros: max(0, b.RuntimeMicros-earlier.RuntimeMicros),
 	}
 }
+
+// less is a counter less what it was; 0 when it could not be read this time.
+func less(now, before uint64) uint64 { return now - min(now, before) }
 
 func subtract(a, b []uint64) []uint64 {
 	out := append([]uint64(nil), a...)
 	for i := range min(len(a), len(b)) {
-		out[i] -= min(b[i], a[i])
+		out[i] = less(a[i], b[i])
 	}
 	return out
 }

@@ -45,3 +45,16 @@ func TestSince(t *testing.T) {
 		t.Errorf("after a restart: %d", got)
 	}
 }
+
+// The scheduler has ended, and the daemon waits before it loads it again: nothing is counted.
+func TestSinceAnEnd(t *testing.T) {
+	earlier := Status{AttachedSeconds: 9, Classes: []Class{{Name: "a", Dispatches: 5, RuntimeMicros: 7}}, Boosts: Boosts{Wakeups: 8, RuntimeMicros: 9}}
+	later := Status{Classes: []Class{{Name: "a"}}}
+	if got := Since(earlier, later); got.Classes[0].Dispatches != 0 || got.Boosts != (Boosts{}) {
+		t.Errorf("ended: %+v", got)
+	}
+	later.AttachedSeconds = 10 // the counters could not be read
+	if got := Since(earlier, later); got.Classes[0].Dispatches != 0 || got.Classes[0].RuntimeMicros != 0 || got.Boosts != (Boosts{}) {
+		t.Errorf("not read: %+v", got)
+	}
+}
