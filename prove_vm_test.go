@@ -63,9 +63,9 @@ var slack = []struct {
 	{"binder calls, ", 5},
 	// Where programs differ least, at the highest step, a phase moves half of it.
 	{"improvement of Fair_Degree", 1.5},
-	// At most 5 in some 400,000 picks: rare ones are seen, and not explained yet.
-	{"faults, wrong picks", 10},
-	{"faults, lag out of its bounds", 10},
+	// At most 3 in some 250,000 picks: rare ones are seen, and not explained yet.
+	{"faults, wrong picks", 6},
+	{"faults, lag out of its bounds", 6},
 }
 
 var (
@@ -135,14 +135,14 @@ func promised(t *testing.T, args ...string) {
 }
 
 // TestNoStarvation lets others behave badly: fork storms and hogs of a priority
-// class, hogs of nice -20, stress-ng --aggressive, barriers of 512 threads.
+// class, hogs of nice -20, stress-ng --aggressive.
 //
 // Guarantee G1, no starvation: a runnable task of any class and any nice value
 // gets CPU time within `scheduler.starvationBound` (default 1 s), and the
 // kernel's watchdog never ends rota
 func TestNoStarvation(t *testing.T) {
 	t.Parallel()
-	promised(t, "abuse", "--row", "kernel,rota,rota+classes")
+	promised(t, "abuse", "--row", "rota,rota+classes")
 }
 
 // TestFairShares measures shares by nice, over CPUs and in crowds.

@@ -63,8 +63,8 @@ type binderLoad struct {
 
 func binderLoads() []binderLoad {
 	return []binderLoad{
-		{"idle", "idle machine", 200, func(*stage) error { return nil }},
-		{"hogs", "one CPU hog per CPU", 200, (*stage).stressHogs},
+		{"idle", "idle machine", 60, func(*stage) error { return nil }},
+		{"hogs", "one CPU hog per CPU", 150, (*stage).stressHogs},
 		// With ten others on its CPU, a call may take many ms.
 		{"hackbench", "hackbench -g 1", 25, (*stage).hackbenchLight},
 	}

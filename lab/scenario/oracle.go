@@ -36,8 +36,8 @@ const (
 	oracleEvents = 900000
 	// oracleCrowd is how long all loads run at once, oracleRush how long tasks
 	// do that switch all the time.
-	oracleCrowd = time.Second
-	oracleRush  = 1250 * time.Millisecond
+	oracleCrowd = 700 * time.Millisecond
+	oracleRush  = 800 * time.Millisecond
 )
 
 // conformance records what the fair tier decides under loads of many kinds and has

@@ -118,10 +118,10 @@ func runSlices(g *guest.Guest) error {
 	return nil
 }
 
-// Each case runs for 40 turns of its longest slice, and long enough for some hundreds of
+// Each case runs for 20 turns of its longest slice, and long enough for some hundreds of
 // the kernel's turns.
 const (
-	turnsOfLongest = 40
+	turnsOfLongest = 20
 	leastTurnsTime = time.Second
 )
 

@@ -34,6 +34,7 @@ func throughput() Scenario {
 		Rows:     rows(throughputConfig),
 		Metrics:  throughputMetrics(),
 		Tools:    []string{"hackbench", "perf", "stress-ng"},
+		Loads:    []string{"barrier"},
 		MemoryMB: 1536,
 		Limit:    180 * time.Second,
 		Run:      runThroughput,
@@ -49,6 +50,8 @@ func throughputMetrics() []Metric {
 		{Name: "messaging_s", Group: "messages", Label: "perf bench sched messaging -g 4", Better: -1, Bounds: within(0, 1.03)},
 		{Name: "pipe_one_us", Group: "perf bench sched pipe", Label: "both on one CPU", Better: -1, Bounds: within(0, 1.30)},
 		{Name: "pipe_any_us", Group: "perf bench sched pipe", Label: "on any CPU", Better: -1, Bounds: within(0, 1.05)},
+		{Name: "barrier_s", Group: "512 threads meet 20 times", Label: "time", Better: -1,
+			Bounds: append(within(0, 1.10), Bound{Row: rowClasses, Against: rowKernel, AtMost: 1.10})},
 		{Name: "stress_ops", Group: "stress-ng", Label: "one --cpu worker per CPU, 4 s", Better: 1, Bounds: within(0.97, 0)},
 		{Name: "mixed_cpu_ops", Group: "stress-ng", Label: "mixed with pipes, 3 s: cpu", Better: 1},
 		{Name: "mixed_pipe_ops", Group: "stress-ng", Label: "mixed with pipes, 3 s: pipe", Better: 1},
@@ -57,7 +60,7 @@ func throughputMetrics() []Metric {
 
 func runThroughput(g *guest.Guest) error {
 	offsets := g.Rand("throughput")
-	for _, measure := range []func(*guest.Guest) error{measureHackbench, measureMessaging, measurePipes, measureStress, measureMixed} {
+	for _, measure := range []func(*guest.Guest) error{measureHackbench, measureMessaging, measurePipes, measureBarrier, measureStress, measureMixed} {
 		g.Sleep(50*time.Millisecond + time.Duration(offsets.Intn(4000))*time.Microsecond)
 		if err := measure(g); err != nil {
 			return err
@@ -104,6 +107,28 @@ func measurePipes(g *guest.Guest) error {
 		}
 	}
 	return nil
+}
+
+func measureBarrier(g *guest.Guest) error {
+	out, err := g.Run(guest.Cmd{Path: "barrier", Args: []string{"512", "20"}})
+	if err != nil {
+		return err
+	}
+	seconds, err := barrierSeconds(out.Stdout)
+	return emit(g, "barrier_s", seconds, err)
+}
+
+// barrierSeconds reads what the load barrier prints.
+func barrierSeconds(text string) (float64, error) {
+	pairs, err := output.Pairs(text)
+	if err != nil {
+		return 0, err
+	}
+	seconds, ok := pairs["barrier_s"]
+	if !ok {
+		return 0, fmt.Errorf("barrier: no barrier_s in %q", text)
+	}
+	return seconds, nil
 }
 
 func measureStress(g *guest.Guest) error {

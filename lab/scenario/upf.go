@@ -204,10 +204,8 @@ func connectUPF(g *guest.Guest) error {
 	}
 	var lines []string
 	for _, tunnel := range upfTunnels() {
+		lines = append(lines, fmt.Sprintf("-n %s link add n3 type veth peer name n3-%s netns upf", tunnel.netns, tunnel.netns))
 		for i, end := range []string{tunnel.netns, "upf"} {
-			if i == 0 {
-				lines = append(lines, fmt.Sprintf("-n %s link add n3 type veth peer name n3-%s netns upf", end, end))
-			}
 			device := []string{"n3", "n3-" + tunnel.netns}[i]
 			lines = append(lines,
 				fmt.Sprintf("-n %s link set %s addrgenmode none up", end, device),
