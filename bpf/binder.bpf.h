@@ -121,7 +121,7 @@ static bool binder_hand_over(struct task_struct *p, struct task_ctx *callerc)
 		return false;
 	callerc->woke = 0;
 	inherit_guess(callerc, inherit_edge(p, ROTA_BINDER));
-	return bpf_cpumask_test_cpu(bpf_get_smp_processor_id(), p->cpus_ptr) &&
+	return cpu_allows(p, bpf_get_smp_processor_id()) &&
 	       cpu_find(bpf_get_smp_processor_id())->owner == inherit_own(p) &&
 	       !scx_bpf_dsq_nr_queued(DSQ_LOCAL);
 }

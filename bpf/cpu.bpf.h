@@ -94,9 +94,10 @@ struct cpu_ctx {
 
 /* What the CPUs of one cache domain share; written without a lock, rarely. */
 struct llc_ctx {
-	u64 waiting_ns;	 /* about when a task was last put into a queue of the domain */
-	u64 floor_vt;	 /* priority tier: v of the furthest task that ran */
-	u64 priority_ns; /* priority tier: when the domain's queue was last in use */
+	u64 waiting_ns;	   /* about when a task was last put into a queue of the domain */
+	u64 floor_vt;	   /* priority tier: v of the furthest task that ran */
+	u64 priority_ns;   /* priority tier: when the domain's queue was last in use */
+	u64 background_ns; /* about when a background task last had one of the CPUs */
 } __attribute__((aligned(64)));
 
 struct rota_topology topology; /* set by the loader before attaching, then constant */
@@ -164,4 +165,20 @@ static __always_inline u32 cpu_in_llc(u32 llc, u32 n)
 	if (!size)
 		return 0;
 	return llc_cpus[(first + n % size) & (ROTA_MAX_CPUS - 1)];
+}
+
+/*
+ * Does the task's mask have this CPU? Looked at by the verifier once: it searches all types
+ * of the kernel, several times, wherever a pointer like cpus_ptr is followed.
+ */
+__noinline bool cpu_in_mask(struct task_struct *p __trusted, u32 cpu)
+{
+	return bpf_cpumask_test_cpu(cpu, p->cpus_ptr);
+}
+
+/* May the task run on this CPU? Most tasks may run anywhere. */
+static __always_inline bool cpu_allows(struct task_struct *p, u32 cpu)
+{
+	return (p->nr_cpus_allowed >= topology.nr_cpus && !p->migration_disabled) ||
+	       cpu_in_mask(p, cpu);
 }

@@ -15,7 +15,7 @@
 static void explain_task(const struct task_struct *p, const struct task_ctx *taskc,
 			 struct rota_explain *out)
 {
-	u64 edge = READ_ONCE(taskc->waits), now_ns = bpf_ktime_get_ns();
+	u64 edge = READ_ONCE(taskc->waits), now_ns = kernel_now();
 
 	out->policy = p->policy;
 	out->class = taskc->class;
@@ -27,7 +27,7 @@ static void explain_task(const struct task_struct *p, const struct task_ctx *tas
 	out->awaited = task_awaited(taskc);
 	out->spent = task_awaited(taskc) && taskc->spent;
 	out->running = cpu_find(out->cpu)->curr_tid == p->pid;
-	out->ready_ns = taskc->ready_at_ns ? kernel_since(kernel_now(), taskc->ready_at_ns) : 0;
+	out->ready_ns = taskc->ready_at_ns ? kernel_since(now_ns, taskc->ready_at_ns) : 0;
 	out->waits_tid = edge ? INHERIT_TID(edge) : 0;
 	out->waits_reason = INHERIT_REASON(edge);
 	out->waits_gives = (edge & INHERIT_ACTIVE) != 0;

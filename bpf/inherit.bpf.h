@@ -114,12 +114,11 @@ static __always_inline void inherit_note_call(u32 cpu, u32 tid)
 }
 
 /* May the task have this CPU, because what runs on it is about to sleep? */
-static __always_inline bool inherit_vacant(const struct task_struct *p, u32 own, u32 cpu)
+static __always_inline bool inherit_vacant(struct task_struct *p, u32 own, u32 cpu)
 {
 	const struct task_ctx *currc = task_try(bpf_get_current_task_btf());
 
-	return currc && currc->leaves && cpu_find(cpu)->owner == own &&
-	       bpf_cpumask_test_cpu(cpu, p->cpus_ptr);
+	return currc && currc->leaves && cpu_find(cpu)->owner == own && cpu_allows(p, cpu);
 }
 
 /* On whose CPUs it belongs. */
@@ -156,7 +155,7 @@ __noinline int inherit_call(u32 tid, u32 cpu)
 		kick = KICK_IDLE;
 	}
 	if (at < 0) {
-		at = priority_victim(p, own, cpu);
+		at = priority_victim(p, own, cpu, false); /* who is fetched is not held to a cap */
 		kick = KICK_PREEMPT;
 	}
 	bpf_task_release(p);
@@ -311,7 +310,11 @@ __noinline int inherit_follow(u64 edge, u32 class, bool gives)
 {
 	u32 n;
 
-	kernel_for(n, 0, INHERIT_CHAIN)
+	/* Most chains are of one: no loop for these. */
+	edge = inherit_step(edge, class, gives, false);
+	if (!edge)
+		return 0;
+	kernel_for(n, 1, INHERIT_CHAIN)
 	{
 		if (!edge)
 			break;
@@ -347,7 +350,7 @@ static __always_inline bool inherit_begin(struct task_ctx *taskc, u64 edge)
 	if (inherit_gives(taskc))
 		edge |= INHERIT_ACTIVE;
 	if (READ_ONCE(taskc->waits) != edge) {
-		taskc->waits_at_ns = bpf_ktime_get_ns();
+		taskc->waits_at_ns = kernel_now();
 		before = __sync_lock_test_and_set(&taskc->waits, edge);
 		inherit_lend(taskc, edge);
 		if (before & INHERIT_ACTIVE)
@@ -364,7 +367,7 @@ static __always_inline void inherit_guess(struct task_ctx *taskc, u64 edge)
 {
 	if (inherit_gives(taskc))
 		edge |= INHERIT_ACTIVE;
-	taskc->waits_at_ns = bpf_ktime_get_ns();
+	taskc->waits_at_ns = kernel_now();
 	inherit_lend(taskc, edge);
 	if (__sync_val_compare_and_swap(&taskc->waits, 0, edge) && edge & INHERIT_ACTIVE)
 		inherit_follow(edge, 0, false);

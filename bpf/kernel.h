@@ -36,6 +36,8 @@ typedef _Bool bool;
 #endif
 
 #define CORE __attribute__((preserve_access_index))
+/* An argument of a function that is verified once: a pointer that the kernel vouches for. */
+#define __trusted __attribute__((btf_decl_tag("arg:trusted")))
 #define READ_ONCE(x) (*(volatile typeof(x) *)&(x))
 #define WRITE_ONCE(x, v) ((*(volatile typeof(x) *)&(x)) = (v))
 #define likely(x) __builtin_expect(!!(x), 1)

@@ -52,7 +52,7 @@ static __always_inline bool own_closed(const struct cpu_ctx *cpuc)
 }
 
 /* An idle CPU of a class, which is idle no more for others; -1: none. */
-static s32 own_find_idle(const struct task_struct *p, u32 own)
+static s32 own_find_idle(struct task_struct *p, u32 own)
 {
 	const struct rota_class *class = task_class_at(own - 1);
 	u32 cpu, first = own ? class->own_first : 0;
@@ -60,8 +60,8 @@ static s32 own_find_idle(const struct task_struct *p, u32 own)
 
 	kernel_for(cpu, first, end)
 	{
-		if (READ_ONCE(cpu_find(cpu)->owner) == own &&
-		    bpf_cpumask_test_cpu(cpu, p->cpus_ptr) && scx_bpf_test_and_clear_cpu_idle(cpu))
+		if (READ_ONCE(cpu_find(cpu)->owner) == own && cpu_allows(p, cpu) &&
+		    scx_bpf_test_and_clear_cpu_idle(cpu))
 			return cpu;
 	}
 	return -1;
@@ -87,7 +87,7 @@ static s32 own_select_shared(struct task_struct *p, s32 prev_cpu, u64 wake_flags
 }
 
 /* An idle CPU where the task belongs, which is idle no more for others; -1: none. */
-static s32 own_pick_idle(const struct task_struct *p, u32 own)
+static s32 own_pick_idle(struct task_struct *p, u32 own)
 {
 	const struct cpumask *shared;
 
@@ -127,7 +127,7 @@ static s32 own_share(void)
 }
 
 /* Does a CPU look into this queue on which the task may run? */
-static bool own_served(const struct task_struct *p, u64 dsq)
+static bool own_served(struct task_struct *p, u64 dsq)
 {
 	u32 cpu;
 

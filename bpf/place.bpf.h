@@ -39,8 +39,7 @@ static __always_inline u64 place_load(const struct cpu_ctx *cpuc)
  */
 static bool place_may_move(struct task_struct *p, u32 cpu)
 {
-	return bpf_cpumask_test_cpu(cpu, p->cpus_ptr) &&
-	       (!kernel_pinned(p) || p->thread_info.cpu == cpu);
+	return cpu_allows(p, cpu) && (!kernel_pinned(p) || p->thread_info.cpu == cpu);
 }
 
 /* The least loaded other CPU of this owner on which the task may run; -1: none. */
@@ -61,7 +60,7 @@ static s32 place_elsewhere(struct task_struct *p, u32 own, u32 cpu)
 
 		if (toc->owner != own || (best >= 0 && place_load(toc) >= least))
 			continue;
-		if (!bpf_cpumask_test_cpu(to, p->cpus_ptr) || !bpf_cpumask_test_cpu(to, online))
+		if (!cpu_allows(p, to) || !bpf_cpumask_test_cpu(to, online))
 			continue;
 		least = place_load(toc);
 		best = to;
@@ -109,8 +108,7 @@ static s32 place_fork(struct task_struct *p, u32 own, s32 prev_cpu)
 		u32 cpu = cpu_in_llc(llc, prev_cpu + n);
 		u64 load = place_load(cpu_find(cpu));
 
-		if (load >= least || cpu_find(cpu)->owner != own ||
-		    !bpf_cpumask_test_cpu(cpu, p->cpus_ptr))
+		if (load >= least || cpu_find(cpu)->owner != own || !cpu_allows(p, cpu))
 			continue;
 		least = load;
 		best = cpu;
@@ -270,7 +268,7 @@ static u32 place_first_weight(u64 dsq, u32 cpu)
 	{
 		struct task_ctx *taskc = task_try(p);
 
-		if (taskc && bpf_cpumask_test_cpu(cpu, p->cpus_ptr))
+		if (taskc && cpu_allows(p, cpu))
 			return taskc->weight;
 	}
 	return 0;

@@ -7,14 +7,15 @@
  *
  * How: a waking priority task takes an idle CPU, else the CPU of the least
  * important running task, which it preempts; when all CPUs of its cache
- * domain run priority tasks it waits in the domain's queue, ordered by
- * deadline (virtual time by weight, as in the fair tier, but with one floor
- * for the domain in place of a mean), and the one of them that is due last
- * gives way if it is due later. Each CPU counts the tier's time per
+ * domain run priority tasks, or the tier had its part of them, it waits in the
+ * domain's queue, ordered by deadline (virtual time by weight, as in the fair
+ * tier, but with one floor for the domain in place of a mean), and the one of
+ * them that is due last gives way if it is due later. Each CPU counts the tier's time per
  * window of 100 ms, of each class and of all; who is over waits in the
  * CPU's capped queue until the window ends or nobody else wants the CPU.
  *
- * Limits: the cap is per CPU and window, not exact below one slice. The
+ * Limits: the cap is per CPU and window, not exact below one slice. A task that wakes
+ * passes by CPUs where the tier is over, not those where its class alone is. The
  * floor is written by several CPUs without a lock: a lost update leaves it
  * one request behind, which the next switch repairs.
  */
@@ -65,6 +66,13 @@ static __always_inline bool priority_tier_over(struct cpu_ctx *cpuc, u64 now_ns)
 	       priority_cap_ns;
 }
 
+/* The same of any CPU: only it opens its windows. */
+static __always_inline bool priority_spent(const struct cpu_ctx *cpuc, u64 now_ns)
+{
+	return READ_ONCE(cpuc->window_used_ns) >= priority_cap_ns &&
+	       kernel_since(now_ns, READ_ONCE(cpuc->window_start_ns)) < PRIORITY_WINDOW_NS;
+}
+
 /* Has this class, or the whole tier? */
 static bool priority_over(const struct task_ctx *taskc, struct cpu_ctx *cpuc, u32 cpu, u64 now_ns)
 {
@@ -112,33 +120,57 @@ static __always_inline bool priority_others_want(const struct cpu_ctx *cpuc)
 	return priority_outranks(cpuc) || priority_others_wait(cpuc);
 }
 
-/* May a priority task take this CPU at once? Not from a higher scheduling class. */
-static __always_inline bool priority_may_take(const struct cpu_ctx *cpuc)
+/*
+ * May a priority task take this CPU at once? Not from a higher scheduling class; nor, where
+ * it would wait there in the capped queue, when the tier had its part of this CPU.
+ */
+static __always_inline bool priority_may_take(const struct cpu_ctx *cpuc, bool capped, u64 now_ns)
 {
-	return READ_ONCE(cpuc->curr_tid) && priority_outranks(cpuc);
+	return READ_ONCE(cpuc->curr_tid) && priority_outranks(cpuc) &&
+	       !(capped && priority_spent(cpuc, now_ns));
+}
+
+/* A background task has this CPU: searches for one may find it. */
+static __always_inline void priority_note_background(const struct cpu_ctx *cpuc, u64 now_ns)
+{
+	struct llc_ctx *llcc = llc_find(cpuc->llc);
+
+	if (kernel_since(now_ns, READ_ONCE(llcc->background_ns)) > PRIORITY_RECENT_NS / 2)
+		WRITE_ONCE(llcc->background_ns, now_ns);
+}
+
+/* Can another CPU of the domain run something that matters less than what runs here? */
+static __always_inline bool priority_may_find_less(const struct cpu_ctx *cpuc, u64 now_ns)
+{
+	u64 last_ns = READ_ONCE(llc_find(cpuc->llc)->background_ns);
+
+	return cpuc->curr_tier != ROTA_BACKGROUND && !READ_ONCE(cpuc->curr_demoted) &&
+	       kernel_since(now_ns, last_ns) <= PRIORITY_RECENT_NS;
 }
 
 /*
  * The CPU of this owner whose running task matters least: prev when that is not priority,
- * else the lowest tier in the cache domain. -1: all run priority tasks.
+ * else the lowest tier in the cache domain. -1: all run priority tasks, or, where the caps
+ * count, had enough of the tier.
  * The tiers are hints: a CPU that has switched meanwhile is seen as busy by
  * priority_enqueue, which then queues the task.
  */
-static s32 priority_victim(struct task_struct *p, u32 own, s32 prev_cpu)
+static s32 priority_victim(struct task_struct *p, u32 own, s32 prev_cpu, bool capped)
 {
 	struct cpu_ctx *prevc = cpu_find(prev_cpu);
 	u32 llc = prevc->llc, size = llc_scan(llc);
 	u32 lowest = ROTA_PRIORITY;
+	u64 now_ns = kernel_now();
 	s32 victim = -1;
 	u32 n;
 
-	if (priority_may_take(prevc) && prevc->owner == own &&
-	    bpf_cpumask_test_cpu(prev_cpu, p->cpus_ptr)) {
+	if (priority_may_take(prevc, capped, now_ns) && prevc->owner == own &&
+	    cpu_allows(p, prev_cpu)) {
 		victim = prev_cpu;
 		lowest = prevc->curr_tier;
 	}
 	/* Whose boost has just ended is mostly the one that wakes this task: near and unimportant. */
-	if (victim >= 0 && (lowest == ROTA_BACKGROUND || READ_ONCE(prevc->curr_demoted)))
+	if (victim >= 0 && !priority_may_find_less(prevc, now_ns))
 		return victim;
 	kernel_for(n, 0, size)
 	{
@@ -146,9 +178,10 @@ static s32 priority_victim(struct task_struct *p, u32 own, s32 prev_cpu)
 		struct cpu_ctx *cpuc = cpu_find(cpu);
 		u32 tier = READ_ONCE(cpuc->curr_tier);
 
-		if (!priority_may_take(cpuc) || tier <= lowest || cpuc->owner != own)
+		if (!priority_may_take(cpuc, capped, now_ns) || tier <= lowest ||
+		    cpuc->owner != own)
 			continue;
-		if (!bpf_cpumask_test_cpu(cpu, p->cpus_ptr))
+		if (!cpu_allows(p, cpu))
 			continue;
 		victim = cpu;
 		lowest = tier;
@@ -178,7 +211,7 @@ static s32 priority_rival(struct task_struct *p, const struct task_ctx *taskc, u
 		const struct cpu_ctx *cpuc = cpu_find(cpu);
 
 		if (!priority_due_later(cpuc, taskc) || cpuc->owner != taskc->own ||
-		    !bpf_cpumask_test_cpu(cpu, p->cpus_ptr))
+		    !cpu_allows(p, cpu))
 			continue;
 		if (rival >= 0 && !eevdf_before(last_vt, cpuc->curr_deadline_vt))
 			continue;
@@ -203,7 +236,7 @@ static void priority_queue(struct task_struct *p, struct task_ctx *taskc, u32 cp
 		scx_bpf_kick_cpu(victim, KICK_IDLE);
 		return;
 	}
-	victim = priority_victim(p, cpuc->owner, cpu);
+	victim = priority_victim(p, cpuc->owner, cpu, true);
 	if (victim < 0 && enq_flags & ENQ_WAKEUP)
 		victim = priority_rival(p, taskc, cpu);
 	if (victim >= 0)

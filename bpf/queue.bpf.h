@@ -311,23 +311,19 @@ __noinline int queue_leave(struct task_ctx *taskc, u32 cpu, bool sleeps)
 	return 0;
 }
 
-/* Charges a running task for what it did since it was last charged; returns the CPU time. */
-static u64 queue_charge(struct task_struct *p, struct task_ctx *taskc, struct cpu_ctx *cpuc)
+/* Charges a running task for what it did, in time at full speed, since it was last charged. */
+static void queue_charge(struct task_ctx *taskc, struct cpu_ctx *cpuc, u64 done_ns)
 {
-	u64 delta_ns = p->se.sum_exec_runtime - taskc->exec_ns;
-	u64 done_ns = pace_ns(delta_ns, taskc->class, cpuc->queues[0].cpu);
 	u64 vt = eevdf_vt(done_ns, taskc->weight);
 
-	taskc->exec_ns += delta_ns;
 	taskc->vt += vt;
 	if (!eevdf_before(taskc->vt, taskc->deadline_vt))
 		taskc->deadline_vt = taskc->vt + taskc->request_vt;
 	if (taskc->joined < 0)
-		return delta_ns;
+		return;
 	cpu_queue(cpuc, taskc->tier)->tree.sum_wv += (s64)(vt * taskc->weight) - cpuc->ahead_wv;
 	cpuc->ahead_wv = 0;
 	record_note(ROTA_RECORD_CHARGE, 0, taskc, taskc->joined, done_ns);
-	return delta_ns;
 }
 
 /* The deadline of the first waiting task; false: none waits. */
@@ -641,7 +637,7 @@ static u32 queue_first_tid(u64 dsq, u32 cpu)
 
 	kernel_for_waiting(it, p, dsq)
 	{
-		if (bpf_cpumask_test_cpu(cpu, p->cpus_ptr))
+		if (cpu_allows(p, cpu))
 			return p->pid;
 	}
 	return 0;

@@ -35,11 +35,12 @@ __noinline bool rescue_from(u64 dsq, u32 cpu, u64 now_ns)
 	kernel_for_waiting(it, p, dsq)
 	{
 		struct task_ctx *taskc = task_try(p);
+		struct rota_class_stats *stats;
 
 		if (!taskc || kernel_since(now_ns, taskc->ready_at_ns) < knobs.starvation_ns / 2)
 			continue;
 		/* The priority queue is the domain's: who waits there need not be allowed here. */
-		if (!bpf_cpumask_test_cpu(cpu, p->cpus_ptr))
+		if (!cpu_allows(p, cpu))
 			continue;
 		if (!kernel_move(&it, p, DSQ_LOCAL, 0))
 			continue;
@@ -49,6 +50,9 @@ __noinline bool rescue_from(u64 dsq, u32 cpu, u64 now_ns)
 			kernel_set_slice(p, RESCUE_TURN_NS);
 		record_note(ROTA_RECORD_PICK, ROTA_PICK_RESCUE, taskc, cpu, 0);
 		cpu_counters(cpu)->rescues++;
+		stats = stats_class(taskc->class);
+		if (stats)
+			stats->rescues++;
 		return true;
 	}
 	return false;

@@ -115,7 +115,7 @@ s32 ROTA_OP(select_cpu, struct task_struct *p, s32 prev_cpu, u64 wake_flags)
 		return cpu;
 	}
 	if (taskc->tier == ROTA_PRIORITY) {
-		s32 victim = priority_victim(p, taskc->own, cpu);
+		s32 victim = priority_victim(p, taskc->own, cpu, true);
 
 		return victim >= 0 ? victim : cpu;
 	}
@@ -145,7 +145,7 @@ static void compete(struct task_struct *p, struct task_ctx *taskc, struct cpu_ct
 }
 
 /* For who may run on one CPU only select_cpu is not asked, and nobody says who wakes to sleep. */
-static void wake_unasked(const struct task_struct *p, struct task_ctx *taskc)
+static void wake_unasked(struct task_struct *p, struct task_ctx *taskc)
 {
 	if (taskc->waits)
 		inherit_end(taskc);
@@ -188,9 +188,12 @@ void ROTA_OP(enqueue, struct task_struct *p, u64 enq_flags)
 /* Charges what runs, wherever its time counts. */
 static void charge(struct task_struct *p, struct task_ctx *taskc, struct cpu_ctx *cpuc, u32 cpu)
 {
-	u64 delta_ns = queue_charge(p, taskc, cpuc);
+	u64 delta_ns = p->se.sum_exec_runtime - taskc->exec_ns;
+	u64 done_ns = pace_ns(delta_ns, taskc->class, cpu);
 	struct rota_class_stats *stats = stats_class(taskc->class);
 
+	taskc->exec_ns += delta_ns;
+	queue_charge(taskc, cpuc, done_ns);
 	if (cpuc->owner && cpuc->owner != taskc->own)
 		place_count(p, taskc, cpuc, cpu, delta_ns);
 	if (limit_groups && taskc->group)
@@ -198,7 +201,7 @@ static void charge(struct task_struct *p, struct task_ctx *taskc, struct cpu_ctx
 
 	if (stats) {
 		stats->runtime_ns += delta_ns;
-		stats->progress_ns += pace_ns(delta_ns, taskc->class, cpu);
+		stats->progress_ns += done_ns;
 	}
 	if (taskc->tier == ROTA_PRIORITY)
 		priority_charge(taskc, cpuc, cpu, delta_ns);
@@ -220,6 +223,8 @@ static void note_running(struct task_struct *p, struct task_ctx *taskc, struct c
 	cpuc->curr_deadline_vt = taskc->deadline_vt;
 	cpuc->curr_slice_ns = taskc->slice_ns;
 	cpuc->curr_tier = taskc->tier;
+	if (taskc->tier == ROTA_BACKGROUND)
+		priority_note_background(cpuc, now_ns);
 	if (timer_wanted(cpuc) && cpu_waiting(cpu_queue(cpuc, taskc->tier)))
 		timer_start(cpuc, p->thread_info.cpu, now_ns);
 }
@@ -399,13 +404,9 @@ static void count_wait(struct task_ctx *taskc, u64 now_ns)
 {
 	struct rota_class_stats *stats = stats_class(taskc->class);
 
-	if (stats) {
+	if (stats)
 		stats_wait(stats,
 			   taskc->ready_at_ns ? kernel_since(now_ns, taskc->ready_at_ns) : 0);
-		if (taskc->rescued)
-			stats->rescues++;
-	}
-	taskc->rescued = 0;
 	taskc->ready_at_ns = 0;
 }
 
@@ -423,6 +424,7 @@ void ROTA_OP(running, struct task_struct *p)
 	if (taskc->arrives)
 		settle_in(p, taskc, cpuc, cpu);
 	cpuc->curr_rescued = taskc->rescued;
+	taskc->rescued = 0;
 	note_running(p, taskc, cpuc, now_ns);
 	cpuc->curr_demoted = 0;
 	cpuc->curr_raised = taskc->tier != ROTA_PRIORITY && task_boosted(taskc);
@@ -452,10 +454,13 @@ void ROTA_OP(stopping, struct task_struct *p, bool runnable)
 	cpuc->curr_tid = 0;
 	/*
 	 * With some slice left it only makes room for a higher scheduling class
-	 * and goes on afterwards: who wakes meanwhile is compared with it.
+	 * and goes on afterwards, with the same turn: who wakes meanwhile is
+	 * compared with it.
 	 */
 	if (!runnable || !p->scx.slice)
 		cpuc->curr_tier = ROTA_NONE;
+	else
+		taskc->rescued = cpuc->curr_rescued;
 	/* A CPU that goes offline does not ask, and keeps nobody by itself: it must look again. */
 	if (runnable && !p->scx.slice && !cpuc->asked && !scx_bpf_dsq_nr_queued(DSQ_LOCAL))
 		scx_bpf_kick_cpu(cpu, 0);
