@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -27,6 +28,9 @@ var fifo = level.Level{Policy: level.Fifo, Priority: level.MaxPriority}
 var niceProbes = [...]int32{-10, 10}
 
 const probeCalls = 50
+
+// joinNap is how long to sleep between two looks at whether a thread has ended.
+const joinNap = 50 * time.Microsecond
 
 // collectEvery is after how many iterations Go's collector runs, between calls.
 const collectEvery = 4096
@@ -91,11 +95,13 @@ func (c *client) run() error {
 	return nil
 }
 
-// inThread does work on a new thread of that level, which ends with it.
+// inThread does work on a new thread of that level and waits for its end, as the
+// original joins it: else it would still be on a CPU while the next call is made.
 func (c *client) inThread(l level.Level, work func() error) error {
-	done := make(chan error)
+	done, tid := make(chan error), 0
 	go func() {
 		runtime.LockOSThread() // and never unlocked: so the thread ends
+		tid = unix.Gettid()
 		err := l.Set()
 		if err == nil {
 			err = work()
@@ -105,7 +111,13 @@ func (c *client) inThread(l level.Level, work func() error) error {
 		}
 		done <- err
 	}()
-	return <-done
+	err := <-done
+	// Go lets the thread that main() began on wait for ever, where others end.
+	for pid := os.Getpid(); tid != pid && unix.Tgkill(pid, tid, 0) == nil; {
+		nap := unix.NsecToTimespec(joinNap.Nanoseconds())
+		unix.Nanosleep(&nap, nil) // not time.Sleep: it may end on another thread
+	}
+	return err
 }
 
 // onceFresh is once in a new thread. In the original the driver gets to know the
