@@ -166,8 +166,8 @@ func TestFairShares(t *testing.T) {
 // (glibc, PI), for the server that it woke through a pipe, or for the answer to a
 // binder call, waits no longer than the work takes and half a millisecond of dispatch
 // for each task of a chain of up to 4 (binder: 2), whether 4 or 64 hogs want the CPUs;
-// also when the owner of a mutex runs or sleeps as the wait begins, when several
-// priority tasks wait for it, and after the owner of a robust mutex, or the server of
+// also when the owner of a mutex runs or sleeps as the wait begins, when a background
+// task is before it in line, when several priority tasks wait for it, and after the owner of a robust mutex, or the server of
 // a pipe, was killed
 func TestInheritance(t *testing.T) {
 	t.Parallel()

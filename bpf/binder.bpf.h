@@ -52,7 +52,9 @@ enum binder_role {
  */
 static __always_inline u32 binder_rank(const struct task_struct *p, const struct task_ctx *taskc)
 {
-	bool ready = !p->__state || READ_ONCE(taskc->joined) >= 0;
+	/* Woken while its CPU was still leaving it, it gets to its queue by an interrupt there. */
+	bool waking = p->__state == KERNEL_WAKING;
+	bool ready = !p->__state || waking || READ_ONCE(taskc->joined) >= 0;
 
 	if (!taskc->binder)
 		return 0;

@@ -323,13 +323,14 @@ __noinline int inherit_follow(u64 edge, u32 class, bool gives)
 	return 0;
 }
 
-/* The wait of a task is over. */
-static __always_inline void inherit_end(struct task_ctx *taskc)
+/* The wait of a task is over. Returns its edge. */
+static __always_inline u64 inherit_end(struct task_ctx *taskc)
 {
 	u64 edge = __sync_lock_test_and_set(&taskc->waits, 0);
 
 	if (edge & INHERIT_ACTIVE)
 		inherit_follow(edge, 0, false);
+	return edge;
 }
 
 /* Gives a task's level to the one at the end of its new edge, if the edge gives. */
@@ -371,6 +372,61 @@ static __always_inline void inherit_guess(struct task_ctx *taskc, u64 edge)
 	inherit_lend(taskc, edge);
 	if (__sync_val_compare_and_swap(&taskc->waits, 0, edge) && edge & INHERIT_ACTIVE)
 		inherit_follow(edge, 0, false);
+}
+
+/*
+ * A task waits for this owner of a lock, and gives what it has: who is woken before it
+ * when the owner gives the lock back will be the next owner.
+ */
+static __always_inline void inherit_note_owner(struct task_struct *owner, u32 giver)
+{
+	struct task_ctx *ownerc = task_try(owner);
+
+	if (ownerc)
+		ownerc->giver = giver;
+}
+
+/*
+ * The task that runs, an owner of this lock, wakes the next in line, at the end of the
+ * edge. Who gave the owner a boost for that lock waits for the next one from now on.
+ * Not static, as queue_join.
+ */
+__noinline int inherit_pass_on(u64 edge, u64 lock)
+{
+	struct task_struct *owner = bpf_get_current_task_btf(), *giver, *next;
+	struct task_ctx *ownerc = task_try(owner), *giverc;
+	u64 before;
+
+	if (!ownerc || !ownerc->giver || ownerc->giver == INHERIT_TID(edge))
+		return 0;
+	giver = bpf_task_from_pid(ownerc->giver);
+	if (!giver)
+		return 0;
+	giverc = task_try(giver);
+	before = giverc ? READ_ONCE(giverc->waits) : 0;
+	/* Whose wait ends at the same time takes the boost back that it finds. */
+	if (giverc && giverc->lock == lock && before & INHERIT_ACTIVE &&
+	    INHERIT_TID(before) == owner->pid &&
+	    __sync_val_compare_and_swap(&giverc->waits, before, edge | INHERIT_ACTIVE) == before) {
+		next = inherit_target(edge);
+		if (next) {
+			inherit_note_owner(next, giver->pid);
+			bpf_task_release(next);
+		}
+		inherit_lend(giverc, edge | INHERIT_ACTIVE);
+		inherit_follow(before, 0, false);
+	}
+	bpf_task_release(giver);
+	return 0;
+}
+
+/* The wait of a task that wakes is over: for a lock, if it was one, or otherwise. */
+static __always_inline void inherit_wake(struct task_struct *p, struct task_ctx *taskc)
+{
+	u32 reason = INHERIT_REASON(inherit_end(taskc));
+
+	if (reason == ROTA_LOCK || reason == ROTA_FUTEX)
+		inherit_pass_on(inherit_edge(p, reason), taskc->lock);
 }
 
 /* Can what runs on this CPU give anything? A real-time task, not ours, in a binder call only. */

@@ -277,6 +277,7 @@ struct cgroup *scx_bpf_task_cgroup(struct task_struct *p) __ksym __weak;
 struct bpf_iter_task {
 	u64 __opaque[3];
 } __attribute__((aligned(8)));
+#define KERNEL_WAKING 0x200	 /* TASK_WAKING: woken, and not yet in a queue */
 #define KERNEL_PROCESS_THREADS 2 /* BPF_TASK_ITER_PROC_THREADS */
 int bpf_iter_task_new(struct bpf_iter_task *it, struct task_struct *p, u32 flags) __ksym;
 struct task_struct *bpf_iter_task_next(struct bpf_iter_task *it) __ksym;

@@ -99,7 +99,7 @@ s32 ROTA_OP(select_cpu, struct task_struct *p, s32 prev_cpu, u64 wake_flags)
 	if (!taskc)
 		return prev_cpu;
 	if (taskc->waits)
-		inherit_end(taskc);
+		inherit_wake(p, taskc);
 	if (knobs.inherit & INHERIT_WAKERS && wake_flags & WAKE_SYNC)
 		here = wake_sync(p, taskc);
 	if (task_stale(p, taskc) && taskc->joined < 0)
@@ -148,7 +148,7 @@ static void compete(struct task_struct *p, struct task_ctx *taskc, struct cpu_ct
 static void wake_unasked(struct task_struct *p, struct task_ctx *taskc)
 {
 	if (taskc->waits)
-		inherit_end(taskc);
+		inherit_wake(p, taskc);
 	if (p->nr_cpus_allowed == 1 && knobs.inherit & INHERIT_WAKERS && !(p->flags & PF_KTHREAD))
 		inherit_note_wake(p, taskc);
 }
@@ -453,9 +453,8 @@ void ROTA_OP(stopping, struct task_struct *p, bool runnable)
 	charge(p, taskc, cpuc, cpu);
 	cpuc->curr_tid = 0;
 	/*
-	 * With some slice left it only makes room for a higher scheduling class
-	 * and goes on afterwards, with the same turn: who wakes meanwhile is
-	 * compared with it.
+	 * With some slice left it only makes room for a higher scheduling class and
+	 * goes on with the same turn: who wakes meanwhile is compared with it.
 	 */
 	if (!runnable || !p->scx.slice)
 		cpuc->curr_tier = ROTA_NONE;

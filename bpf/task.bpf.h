@@ -43,6 +43,7 @@ struct task_ctx {
 	/* Inheritance, see inherit.bpf.h. */
 	u64 waits;	 /* for whom it waits; atomic exchange, partner: inherit_follow() */
 	u64 waits_at_ns; /* since when */
+	u64 lock;	 /* the lock for which it waits, or did: its address */
 	u64 serves;	 /* its sleeps << 32 | those it serves; atomic, partner: inherit_count() */
 	u64 woke;	 /* whom it woke last since it woke itself */
 	u64 boosted_ns;	 /* CPU time since it was boosted */
@@ -52,6 +53,7 @@ struct task_ctx {
 	u16 lent;	 /* the class of the latest who gave it a boost */
 	u16 level;	 /* the class at whose level it runs: its own, or lent */
 	u16 own;	 /* it belongs on CPUs with this owner, see own.bpf.h */
+	u32 giver;	 /* the latest who gave it a boost for a lock that it has: a tid */
 	u32 called;	 /* who serves its binder call: a tid, or a process, see called_any */
 	u8 called_any;	 /* no thread of that process has taken the call yet */
 	u8 binder;	 /* enum binder_role, 0: none */

@@ -9,7 +9,9 @@
  * of glibc has the word 2 when somebody waits, and the owner 8 bytes on. In the
  * kernel: mutex and rw_semaphore hold a pointer to their owner and some bits.
  * Where a wait ends without sleep, or times out, the exit ends the edge; otherwise
- * the wake-up does (select_cpu, enqueue).
+ * the wake-up does (select_cpu, enqueue). An owner that gives the lock back wakes the
+ * first in line: of those behind, the one that gave the owner a boost last then waits for
+ * that one (inherit_pass_on).
  *
  * Limits: locks of other forms have no owner that we know: normal mutexes of musl
  * and bionic, Go's and Java's own, condition variables, semaphores, readers. A
@@ -29,20 +31,22 @@
 #define WAIT_READERS 1		       /* RWSEM_READER_OWNED */
 #define WAIT_OWNER_BITS 7UL
 
-/* The task that runs waits for the owner. */
-static void wait_begin(struct task_struct *p, struct task_struct *owner, u32 reason)
+/* The task that runs waits for the owner of a lock, which is at this address. */
+static void wait_begin(struct task_struct *p, struct task_struct *owner, u32 reason, u64 lock)
 {
 	struct task_ctx *taskc = task_try(p);
 
 	if (!taskc || owner->pid == p->pid)
 		return;
+	taskc->lock = lock;
 	taskc->leaves = 1;
-	inherit_begin(taskc, inherit_edge(owner, reason));
+	if (inherit_begin(taskc, inherit_edge(owner, reason)))
+		inherit_note_owner(owner, p->pid);
 	taskc->leaves = 0;
 }
 
 /* The lock in user space for which this task waits is some thread's of its process, or any. */
-static void wait_for_thread(u32 tid, bool any)
+static void wait_for_thread(u32 tid, bool any, u32 *uaddr)
 {
 	struct task_struct *p = bpf_get_current_task_btf(), *owner;
 
@@ -55,7 +59,7 @@ static void wait_for_thread(u32 tid, bool any)
 	if (!owner)
 		return;
 	if (any || owner->tgid == p->tgid)
-		wait_begin(p, owner, ROTA_FUTEX);
+		wait_begin(p, owner, ROTA_FUTEX, (u64)uaddr);
 	bpf_task_release(owner);
 }
 
@@ -83,7 +87,7 @@ int BPF_PROG(rota_on_futex_wait, u32 *uaddr, unsigned int flags, u32 val)
 		owner = val & WAIT_FUTEX_TID;
 	else if (val != WAIT_CONTENDED || bpf_probe_read_user(&owner, sizeof(owner), uaddr + 2))
 		return 0;
-	wait_for_thread(owner, robust && flags & WAIT_SHARED);
+	wait_for_thread(owner, robust && flags & WAIT_SHARED, uaddr);
 	return 0;
 }
 
@@ -100,7 +104,7 @@ int BPF_PROG(rota_on_futex_lock, u32 *uaddr, unsigned int flags)
 	u32 word = 0;
 
 	if (inherit_by(ROTA_FUTEX) && !bpf_probe_read_user(&word, sizeof(word), uaddr))
-		wait_for_thread(word & WAIT_FUTEX_TID, flags & WAIT_SHARED);
+		wait_for_thread(word & WAIT_FUTEX_TID, flags & WAIT_SHARED, uaddr);
 	return 0;
 }
 
@@ -142,7 +146,7 @@ int BPF_PROG(rota_on_lock_wait, void *lock, unsigned int flags)
 	owner = bpf_task_from_pid(tid);
 	if (!owner)
 		return 0;
-	wait_begin(bpf_get_current_task_btf(), owner, ROTA_LOCK);
+	wait_begin(bpf_get_current_task_btf(), owner, ROTA_LOCK, (u64)lock);
 	bpf_task_release(owner);
 	return 0;
 }

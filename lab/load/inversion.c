@@ -12,7 +12,8 @@
  * STATE is that of the last one when the wait begins: "queued" behind the hogs,
  * "running" (the hogs come when it works), "asleep" (5 ms more). Or it is what is
  * special otherwise: "three", that many important ones wait for the lock at once;
- * "killed", the owner, or the server, is killed during the wait.
+ * "behind", an unimportant one waits for the lock before the important one, and works
+ * for SECTION_NS, too, when it has it; "killed", the owner, or the server, is killed during the wait.
  *
  * Tasks are named inv-high (nice -20), inv-low (nice 19) and inv-hog (nice 0).
  * Prints the longest wait, its mean, and how long the longest wait was beyond the
@@ -51,9 +52,8 @@ static int one_of(const char *text, const char *const *words)
 static void make(const char *what, const char *state)
 {
 	static const char *const kinds[] = { "mutex", "pi", "pipe", "binder", NULL };
-	static const char *const states[] = {
-		"queued", "running", "asleep", "three", "killed", NULL
-	};
+	static const char *const states[] = { "queued", "running", "asleep", "three",
+					      "killed", "behind",  NULL };
 	int as = one_of(what, kinds), is = one_of(state, states);
 	pthread_mutexattr_t attr;
 
@@ -68,6 +68,7 @@ static void make(const char *what, const char *state)
 		exit(2);
 	}
 	more_waiters = is == 3 ? MORE_WAITERS : 0;
+	waits_behind = is == 5;
 	owner_state = is == 1 ? RUNNING : is == 2 ? ASLEEP : QUEUED;
 	if (killed)
 		make_victims(&attr);

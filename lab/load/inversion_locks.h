@@ -16,12 +16,13 @@
 #define ALONE_NS 100000	  /* of the work, before a running owner has the hogs beside it */
 
 static enum { QUEUED, RUNNING, ASLEEP } owner_state;
-static long chain, more_waiters;
+static long chain, more_waiters, waits_behind;
 static pthread_mutex_t locks[MAX_CHAIN];
 static volatile long stage = -1;   /* whose turn it is to take his lock, -1: nobody's */
 static volatile int waiting;	   /* the important one is about to wait */
 static volatile uint64_t begin_ns; /* when several of them do */
 static volatile long waiters_done;
+static volatile int first_may_wait; /* the unimportant one before the important one */
 static struct waited theirs[MORE_WAITERS];
 
 /* hold is what the last of the chain does with its lock. */
@@ -100,6 +101,25 @@ static inline void *wait_too(void *arg)
 	return NULL;
 }
 
+/* An unimportant one that waits before the important one, and works like the owner. */
+static inline void *wait_before(void *arg)
+{
+	uint64_t start;
+
+	name("inv-low", 19);
+	for (;;) {
+		while (!first_may_wait)
+			usleep(LOOK_US);
+		first_may_wait = 0;
+		pthread_mutex_lock(&locks[0]);
+		start = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+		spin(start, SECTION_NS);
+		shared->worked_ns += clock_ns(CLOCK_THREAD_CPUTIME_ID) - start;
+		pthread_mutex_unlock(&locks[0]);
+	}
+	return arg;
+}
+
 /* make_locks starts all owners and those who wait beside the first. */
 static inline void make_locks(const pthread_mutexattr_t *attr)
 {
@@ -109,6 +129,8 @@ static inline void make_locks(const pthread_mutexattr_t *attr)
 	}
 	for (long i = 0; i < more_waiters; i++)
 		run(wait_too, i);
+	if (waits_behind)
+		run(wait_before, 0);
 }
 
 static inline void let_owners_lock(void)
@@ -119,6 +141,7 @@ static inline void let_owners_lock(void)
 	stage = chain - 1;
 	while (stage >= 0)
 		usleep(LOOK_US);
+	first_may_wait = 1;
 	if (owner_state != RUNNING)
 		usleep(CROWD_US); /* the last who took a lock waits for the next one */
 }

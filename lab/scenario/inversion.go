@@ -70,6 +70,8 @@ func inversionCases() (cases []inversionCase) {
 		inversionCase{"pi", "asleep", 4, 4},
 		inversionCase{"mutex", "three", 1, 64},
 		inversionCase{"pi", "three", 1, 4},
+		inversionCase{"mutex", "behind", 1, 64},
+		inversionCase{"pi", "behind", 1, 4},
 		inversionCase{"mutex", "killed", 1, 4},
 		inversionCase{"pi", "killed", 1, 64},
 		inversionCase{"pipe", "killed", 1, 4},
@@ -90,8 +92,11 @@ func (c inversionCase) metric(figure string) string {
 // chain and of the one that waits, and of each other that has the lock before it.
 func (c inversionCase) bound() float64 {
 	tasks := c.chain + 1
-	if c.state == "three" {
+	switch c.state {
+	case "three":
 		tasks += inversionWaiters - 1
+	case "behind":
+		tasks++
 	}
 	return dispatchMs * float64(tasks)
 }
@@ -103,6 +108,7 @@ func (c inversionCase) label() string {
 		"running": ", the owner runs",
 		"asleep":  ", the owner sleeps",
 		"three":   ", three wait at once",
+		"behind":  ", an unimportant one is before it in line",
 		"killed":  ", the other side is killed",
 	}
 	return fmt.Sprintf("a chain of %d beside %d hogs%s, ", c.chain, c.hogs, words[c.state])

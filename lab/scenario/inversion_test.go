@@ -23,11 +23,12 @@ func TestInversionCases(t *testing.T) {
 		bounds[c.metric("excess")] = c.bound()
 	}
 	for name, want := range map[string]float64{
-		"inversion_mutex_1_of_4_excess_ms":        1,
-		"inversion_pipe_4_of_64_excess_ms":        2.5,
-		"inversion_mutex_three_1_of_64_excess_ms": 2,
-		"inversion_binder_2_of_64_excess_ms":      1.5,
-		"inversion_pi_killed_1_of_64_excess_ms":   1,
+		"inversion_mutex_1_of_4_excess_ms":         1,
+		"inversion_pipe_4_of_64_excess_ms":         2.5,
+		"inversion_mutex_three_1_of_64_excess_ms":  2,
+		"inversion_mutex_behind_1_of_64_excess_ms": 1.5,
+		"inversion_binder_2_of_64_excess_ms":       1.5,
+		"inversion_pi_killed_1_of_64_excess_ms":    1,
 	} {
 		if bounds[name] != want {
 			t.Errorf("%s: at most %v, want %v", name, bounds[name], want)
