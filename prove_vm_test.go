@@ -237,7 +237,7 @@ func TestPromises(t *testing.T) {
 	for scenario, rows := range map[string]string{
 		"wake":       "kernel,rota", // ping is about classes
 		"ping":       "fifo,rota+classes",
-		"throughput": "kernel,rota",
+		"throughput": "kernel,rota,rota+classes",
 		"bursts":     "kernel,rota+classes",
 		"owned":      "rota+classes",
 		"frequency":  "rota+classes",
