@@ -9,8 +9,12 @@
  * record into a ring buffer. A child starts in its parent's class without any
  * event, unless the daemon has yet to answer for the parent: then it asks about
  * the child too. A full ring sets a flag and the daemon looks at every task.
+ * The kernel leaves a hook out, without a word, while another task of that CPU is
+ * preempted in the same hook: where many rename themselves at once that is every
+ * third. So a task's name and user are compared again wherever it stops to run.
  *
- * Limits: until the daemon has answered the task runs in the class it had.
+ * Limits: until the daemon has answered the task runs in the class it had; where
+ * the hook was left out that is one turn more.
  */
 
 struct {
@@ -36,18 +40,56 @@ static void event_send(u32 kind, const struct task_struct *p, u32 asked)
 	bpf_ringbuf_submit(event, 0);
 }
 
+/* The name as two numbers: all of it is compared on each switch. */
+static __always_inline u64 event_name(struct task_struct *p, u32 half)
+{
+	return ((const u64 *)p->comm)[half];
+}
+
+/* What the daemon will see when it is asked now. */
+static __always_inline void event_know(struct task_struct *p, struct task_ctx *taskc)
+{
+	taskc->name[0] = event_name(p, 0);
+	taskc->name[1] = event_name(p, 1);
+	taskc->user = p->cred->euid.val;
+}
+
 /* Asks the daemon for the class of a task. */
 static void event_ask(u32 kind, struct task_struct *p)
 {
-	struct task_ctx *taskc;
+	struct task_ctx *taskc = task_try(p);
 	u32 asked = 0;
 
+	if (taskc)
+		event_know(p, taskc);
 	if (!knobs.watch)
 		return;
-	taskc = task_try(p);
 	if (taskc)
 		asked = __sync_fetch_and_add(&taskc->asked, 1) + 1;
 	event_send(kind, p, asked);
+}
+
+/* Asks about a task whose new name, or user, the hooks have missed. */
+static __always_inline void event_follow(struct task_struct *p, struct task_ctx *taskc)
+{
+	if (!knobs.watch)
+		return;
+	if (event_name(p, 0) != taskc->name[0] || event_name(p, 1) != taskc->name[1])
+		event_ask(ROTA_EVENT_COMM, p);
+	else if (p->cred->euid.val != taskc->user)
+		event_ask(ROTA_EVENT_USER, p);
+}
+
+/* A child is known by what its parent is known by, as it has its parent's class. */
+static __always_inline void event_inherit(struct task_struct *p, struct task_ctx *taskc,
+					  const struct task_ctx *parentc)
+{
+	event_know(p, taskc);
+	if (!parentc)
+		return;
+	taskc->name[0] = parentc->name[0];
+	taskc->name[1] = parentc->name[1];
+	taskc->user = parentc->user;
 }
 
 SEC("tp_btf/sched_process_exec")
@@ -75,11 +117,8 @@ int BPF_PROG(rota_on_credentials, struct cred *new)
 {
 	struct task_struct *p = bpf_get_current_task_btf();
 	struct task_ctx *taskc = task_try(p);
-	u32 user = new->euid.val;
 
-	if (!taskc || taskc->user == user)
-		return 0;
-	taskc->user = user;
-	event_ask(ROTA_EVENT_USER, p);
+	if (taskc && taskc->user != new->euid.val)
+		event_ask(ROTA_EVENT_USER, p);
 	return 0;
 }

@@ -357,8 +357,11 @@ void ROTA_OP(tick, struct task_struct *p)
 {
 	u32 cpu = p->thread_info.cpu;
 	struct cpu_ctx *cpuc = cpu_find(cpu);
+	struct task_ctx *taskc = task_try(p);
 	u64 now_ns = kernel_now_locked();
 
+	if (taskc)
+		event_follow(p, taskc);
 	group_tick(now_ns);
 	if ((limit_groups && limited(p, cpuc, cpu, now_ns)) ||
 	    outran(cpuc, cpuc->curr_tier, now_ns))
@@ -441,6 +444,15 @@ void ROTA_OP(running, struct task_struct *p)
 		limit_running(p, taskc, cpu, now_ns);
 }
 
+static void fall_asleep(struct task_ctx *taskc, u32 cpu)
+{
+	task_note_use(taskc);
+	if (taskc->joined >= 0)
+		queue_leave(taskc, cpu, true);
+	if (taskc->woke || taskc->noted)
+		inherit_sleep(taskc);
+}
+
 SEC("struct_ops/rota_stopping")
 void ROTA_OP(stopping, struct task_struct *p, bool runnable)
 {
@@ -451,6 +463,7 @@ void ROTA_OP(stopping, struct task_struct *p, bool runnable)
 	if (!taskc)
 		return;
 	charge(p, taskc, cpuc, cpu);
+	event_follow(p, taskc);
 	cpuc->curr_tid = 0;
 	/*
 	 * With some slice left it only makes room for a higher scheduling class and
@@ -467,11 +480,7 @@ void ROTA_OP(stopping, struct task_struct *p, bool runnable)
 		taskc->ready_at_ns = kernel_now_locked();
 		return;
 	}
-	task_note_use(taskc);
-	if (taskc->joined >= 0)
-		queue_leave(taskc, cpu, true);
-	if (taskc->woke || taskc->noted)
-		inherit_sleep(taskc);
+	fall_asleep(taskc, cpu);
 }
 
 /* Gives up the rest of the request: the next deadline is one request later. */
@@ -511,7 +520,7 @@ s32 ROTA_OP(init_task, struct task_struct *p, struct scx_init_task_args *args)
 		class_inherit(taskc, parentc);
 	taskc->joined = taskc->left = -1;
 	taskc->fresh = args->fork;
-	taskc->user = p->cred->euid.val;
+	event_inherit(p, taskc, parentc);
 	taskc->tid = p->pid;
 	taskc->tier = ROTA_FAIR;
 	task_outdate(taskc);

@@ -30,13 +30,14 @@ struct task_ctx {
 	u64 custom_ns;	  /* the slice that it asked for itself, 0: none */
 	u64 woke_exec_ns; /* exec_ns when it last slept */
 	u64 brief_ns;	  /* what it uses between two sleeps, a moving mean, 0: not known */
+	u64 name[2];	  /* p->comm when the daemon was last asked about it */
 	u32 weight;	  /* 1024: nice 0 in a class of weight 100 */
 	u32 generation;	  /* of the knobs that these copies came from */
 	s32 joined;	  /* the CPU in whose queue it competes, -1: none */
 	s32 left;	  /* the CPU whose queue it left last, -1: none */
 	u32 ghost_w;	  /* the weight of its ghost there, 0: none */
 	u32 ghost_epoch;
-	u32 user;     /* whose rights it has */
+	u32 user;     /* whose rights it had then */
 	u32 asked;    /* how often the daemon was asked about it; atomic add */
 	u32 answered; /* the latest of these that it has answered; partner: init_task */
 	u32 tid;
