@@ -11,7 +11,9 @@
  * Where a wait ends without sleep, or times out, the exit ends the edge; otherwise
  * the wake-up does (select_cpu, enqueue). An owner that gives the lock back wakes the
  * first in line: of those behind, the one that gave the owner a boost last then waits for
- * that one (inherit_pass_on).
+ * that one (inherit_pass_on). The kernel leaves a program on a function out while a task
+ * of this CPU is preempted in that same program; so each wait for a futex has two, and the
+ * second sees what the first has missed.
  *
  * Limits: locks of other forms have no owner that we know: normal mutexes of musl
  * and bionic, Go's and Java's own, condition variables, semaphores, readers. A
@@ -75,20 +77,43 @@ static void wait_ends(u32 reason)
 		inherit_end(taskc);
 }
 
-SEC("fentry/__futex_wait")
-int BPF_PROG(rota_on_futex_wait, u32 *uaddr, unsigned int flags, u32 val)
+/* The twin of this program has seen this wait. */
+static bool wait_known(u32 *uaddr)
+{
+	struct task_ctx *taskc = task_try(bpf_get_current_task_btf());
+
+	return taskc && taskc->waits && taskc->lock == (u64)uaddr;
+}
+
+static int wait_for_futex(u32 *uaddr, u32 flags, u32 val)
 {
 	bool robust = val & WAIT_FUTEX_WAITERS;
 	u32 owner = 0;
 
 	if (!inherit_by(ROTA_FUTEX))
 		return 0;
+	if (!robust && val != WAIT_CONTENDED)
+		return 0;
+	if (wait_known(uaddr))
+		return 0;
 	if (robust)
 		owner = val & WAIT_FUTEX_TID;
-	else if (val != WAIT_CONTENDED || bpf_probe_read_user(&owner, sizeof(owner), uaddr + 2))
+	else if (bpf_probe_read_user(&owner, sizeof(owner), uaddr + 2))
 		return 0;
 	wait_for_thread(owner, robust && flags & WAIT_SHARED, uaddr);
 	return 0;
+}
+
+SEC("fentry/__futex_wait")
+int BPF_PROG(rota_on_futex_wait, u32 *uaddr, unsigned int flags, u32 val)
+{
+	return wait_for_futex(uaddr, flags, val);
+}
+
+SEC("fentry/__futex_wait")
+int BPF_PROG(rota_on_futex_wait_twin, u32 *uaddr, unsigned int flags, u32 val)
+{
+	return wait_for_futex(uaddr, flags, val);
 }
 
 SEC("fexit/__futex_wait")
@@ -98,14 +123,27 @@ int BPF_PROG(rota_on_futex_waited)
 	return 0;
 }
 
-SEC("fentry/futex_lock_pi")
-int BPF_PROG(rota_on_futex_lock, u32 *uaddr, unsigned int flags)
+static int wait_for_pi(u32 *uaddr, u32 flags)
 {
 	u32 word = 0;
 
-	if (inherit_by(ROTA_FUTEX) && !bpf_probe_read_user(&word, sizeof(word), uaddr))
+	if (!inherit_by(ROTA_FUTEX) || wait_known(uaddr))
+		return 0;
+	if (!bpf_probe_read_user(&word, sizeof(word), uaddr))
 		wait_for_thread(word & WAIT_FUTEX_TID, flags & WAIT_SHARED, uaddr);
 	return 0;
+}
+
+SEC("fentry/futex_lock_pi")
+int BPF_PROG(rota_on_futex_lock, u32 *uaddr, unsigned int flags)
+{
+	return wait_for_pi(uaddr, flags);
+}
+
+SEC("fentry/futex_lock_pi")
+int BPF_PROG(rota_on_futex_lock_twin, u32 *uaddr, unsigned int flags)
+{
+	return wait_for_pi(uaddr, flags);
 }
 
 SEC("fexit/futex_lock_pi")

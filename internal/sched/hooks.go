@@ -33,9 +33,10 @@ var sources = []source{
 		without:  "rules on user: a change of user without a new program is not seen",
 	},
 	{
-		programs: []string{"rota_on_futex_waited", "rota_on_futex_locked", "rota_on_futex_wait", "rota_on_futex_lock"},
-		reasons:  1 << reasonFutex,
-		without:  "inherit: who waits for the owner of a lock in user space is not seen",
+		programs: []string{"rota_on_futex_waited", "rota_on_futex_locked", "rota_on_futex_wait", "rota_on_futex_wait_twin",
+			"rota_on_futex_lock", "rota_on_futex_lock_twin"},
+		reasons: 1 << reasonFutex,
+		without: "inherit: who waits for the owner of a lock in user space is not seen",
 	},
 	{
 		programs: []string{"rota_on_lock_waited", "rota_on_lock_wait"},
