@@ -41,7 +41,7 @@ func faults() Scenario {
 		Question: "Does every task keep running, and who schedules, when the machine changes or the daemon fails? (1 = as promised)",
 		Rows:     rowsWithoutFifo(faultsConfig),
 		Metrics:  faultMetrics(),
-		Loads:    []string{"hog", "storm", "affinity", "pinned", "walk"},
+		Loads:    []string{"hog", "storm", "affinity", "names", "pinned", "walk"},
 		Limit:    240 * time.Second,
 		Run:      runFaults,
 	}

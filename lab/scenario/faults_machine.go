@@ -24,6 +24,7 @@ func machineFaults() []fault {
 		{name: "fork", label: "fork storm", run: forkStorm},
 		{name: "pinned", label: "sleeps and wakes while migration is disabled", run: pinned},
 		{name: "user", label: "user changed without a new program: class follows", run: user, applies: hasClasses, classesOnly: true},
+		{name: "names", label: "200 threads renamed at once: each has the class of its name", run: names, applies: hasClasses, classesOnly: true},
 		{name: "suspend", label: "suspend begun and broken off", run: suspend},
 	}
 }
@@ -195,31 +196,6 @@ func pinned(r *faultRun) error {
 	}
 	if board[0].Loops != 200 || board[0].Errors > 0 {
 		return fmt.Errorf("pinned: %s with %d faults that did not block: must be none", strings.TrimSpace(out.Stdout), board[0].Errors)
-	}
-	return r.survived()
-}
-
-// user lets a hog become another user's, as servers do that start as root.
-func user(r *faultRun) error {
-	s := newStage(r.g, "user")
-	defer s.stop()
-	before, err := classTasks(r.g, "guests")
-	if err != nil {
-		return err
-	}
-	if _, err := s.startHogs(1, guest.Cmd{Args: []string{"4321"}}); err != nil {
-		return err
-	}
-	// It takes 100 ms of CPU time to change, and shares a CPU with other hogs.
-	after := before
-	for waited := time.Duration(0); after == before && waited < 5*time.Second; waited += 100 * time.Millisecond {
-		r.g.Sleep(100 * time.Millisecond)
-		if after, err = classTasks(r.g, "guests"); err != nil {
-			return err
-		}
-	}
-	if before != 0 || after != 1 {
-		return fmt.Errorf("class guests: %d tasks before the hog changed its user, %d after it: must be 0 and 1", before, after)
 	}
 	return r.survived()
 }

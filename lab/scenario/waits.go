@@ -205,6 +205,7 @@ func survivorsUnchanged(g *guest.Guest, chief int) error {
 			}
 			if t.Class != waitsClasses()[t.Name] {
 				moved++
+				g.Event("moved", fmt.Sprintf("task %d of process %d, %s, has class %s", t.TID, pid, t.Name, t.Class))
 			}
 		}
 	}
