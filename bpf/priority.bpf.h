@@ -10,9 +10,9 @@
  * domain run priority tasks, or the tier had its part of them, it waits in the
  * domain's queue, ordered by deadline (virtual time by weight, as in the fair
  * tier, but with one floor for the domain in place of a mean), and the one of
- * them that is due last gives way if it is due later. Each CPU counts the tier's time per
- * window of 100 ms, of each class and of all; who is over waits in the
- * CPU's capped queue until the window ends or nobody else wants the CPU.
+ * them that is due last gives way if it is due later. Each CPU counts the
+ * tier's time per window of 100 ms, of each class and of all; who is over waits
+ * in the CPU's capped queue until the window ends or nobody else wants the CPU.
  *
  * Limits: the cap is per CPU and window, not exact below one slice. A task that wakes
  * passes by CPUs where the tier is over, not those where its class alone is. The

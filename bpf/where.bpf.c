@@ -15,8 +15,9 @@
  * taken beforehand, since the function may hold any lock. Nothing is sent.
  *
  * Limits: at most MAX_SEEN pairs of a task or interrupt and a CPU; calls beyond
- * are counted as lost. Calls from within this program itself are not seen; the
- * kernel counts them. Interrupts without an action of a driver (the local timer,
+ * are counted as lost. Calls from within this program itself are not seen, nor
+ * those of other tasks of a CPU while one is preempted in it; the kernel counts
+ * them. Interrupts without an action of a driver (the local timer,
  * calls of other CPUs) are counted without a name. On PREEMPT_RT a soft interrupt
  * that another one preempts may get the other's name.
  */

@@ -13,7 +13,8 @@
  * "running" (the hogs come when it works), "asleep" (5 ms more). Or it is what is
  * special otherwise: "three", that many important ones wait for the lock at once;
  * "behind", an unimportant one waits for the lock before the important one, and works
- * for SECTION_NS, too, when it has it; "killed", the owner, or the server, is killed during the wait.
+ * for SECTION_NS, too, when it has it; "killed", the owner, or the server, is killed
+ * during the wait.
  *
  * Tasks are named inv-high (nice -20), inv-low (nice 19) and inv-hog (nice 0).
  * Prints the longest wait, its mean, and how long the longest wait was beyond the
