@@ -6,8 +6,9 @@
  * is idle or has fewer tasks.
  *
  * How: a wake-up takes an idle CPU by the kernel's own rule (previous CPU,
- * its core, its cache domain; sync wake-ups stay close); a new task starts on
- * the least loaded CPU of the domain. A CPU that runs dry pulls the first
+ * its core, its cache domain; sync wake-ups stay close). Where nobody is idle
+ * a sync wake-up goes to the waker's CPU unless that has more to do; a new task
+ * starts on the least loaded CPU of the domain. A CPU that runs dry pulls the first
  * task of another queue, in its domain before elsewhere. Every few
  * milliseconds a busy CPU pulls one task if another stays ahead even without
  * it, so that hogs spread evenly by weight.
@@ -114,6 +115,33 @@ static s32 place_fork(struct task_struct *p, u32 own, s32 prev_cpu)
 		best = cpu;
 	}
 	return best;
+}
+
+/*
+ * The CPU of who wakes a task and is about to sleep, as with the kernel's wake_affine(),
+ * unless more wants that CPU then than that where the task ran last.
+ */
+static s32 place_sync(struct task_struct *p, u32 own, s32 prev_cpu)
+{
+	const struct cpu_ctx *prevc = cpu_find(prev_cpu);
+	s32 here = bpf_get_smp_processor_id();
+	const struct cpu_ctx *cpuc = cpu_find(here);
+
+	if (here == prev_cpu || cpuc->llc != prevc->llc || cpuc->owner != own ||
+	    cpuc->curr_tier != ROTA_FAIR || !cpu_allows(p, here))
+		return prev_cpu;
+	return place_load(cpuc) - cpuc->curr_weight <= place_load(prevc) ? here : prev_cpu;
+}
+
+/* Where a task below priority waits that wakes, or is new, while nobody is idle. */
+static s32 place_wake(struct task_struct *p, const struct task_ctx *taskc, s32 prev_cpu,
+		      u64 wake_flags)
+{
+	if (wake_flags & WAKE_FORK)
+		return place_fork(p, taskc->own, prev_cpu);
+	if (wake_flags & WAKE_SYNC && taskc->tier == ROTA_FAIR)
+		return place_sync(p, taskc->own, prev_cpu);
+	return prev_cpu;
 }
 
 /* Wakes an idle CPU that could pull this task. */

@@ -119,7 +119,7 @@ s32 ROTA_OP(select_cpu, struct task_struct *p, s32 prev_cpu, u64 wake_flags)
 
 		return victim >= 0 ? victim : cpu;
 	}
-	return wake_flags & WAKE_FORK ? place_fork(p, taskc->own, cpu) : cpu;
+	return place_wake(p, taskc, cpu, wake_flags);
 }
 
 /* Takes over what has changed about a task that enters a queue. */
