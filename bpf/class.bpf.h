@@ -27,7 +27,7 @@ static void class_count(u32 class, s64 delta)
  */
 static __always_inline void class_inherit(struct task_ctx *taskc, const struct task_ctx *parentc)
 {
-	/* In the other order than class_set() and event_ask() write. */
+	/* In the other order than class_set() and event_ask() write, after the name. */
 	u32 answered = READ_ONCE(parentc->answered);
 
 	taskc->class = READ_ONCE(parentc->class);

@@ -26,18 +26,17 @@ u64 events_lost; /* atomic add; partner: the daemon compares it with what it saw
 
 static void event_send(u32 kind, const struct task_struct *p, u32 asked)
 {
-	struct rota_event *event = bpf_ringbuf_reserve(&events, sizeof(*event), 0);
+	struct rota_event event = {
+		.kind = kind,
+		.tid = p ? p->pid : 0,
+		.tgid = p ? p->tgid : 0,
+		.asked = asked,
+		.start_ns = p ? p->start_boottime : 0,
+	};
 
-	if (!event) {
+	/* In one go: nobody reads beyond a record that a preempted task has not written yet. */
+	if (bpf_ringbuf_output(&events, &event, sizeof(event), 0))
 		__sync_fetch_and_add(&events_lost, 1);
-		return;
-	}
-	event->kind = kind;
-	event->tid = p ? p->pid : 0;
-	event->tgid = p ? p->tgid : 0;
-	event->start_ns = p ? p->start_boottime : 0;
-	event->asked = asked;
-	bpf_ringbuf_submit(event, 0);
 }
 
 /* The name as two numbers: all of it is compared on each switch. */
@@ -46,12 +45,15 @@ static __always_inline u64 event_name(struct task_struct *p, u32 half)
 	return ((const u64 *)p->comm)[half];
 }
 
-/* What the daemon will see when it is asked now. */
+/*
+ * What the daemon will see when it is asked now. Any CPU may write this: a name that is torn
+ * differs from the real one where the task next stops, and is asked about again.
+ */
 static __always_inline void event_know(struct task_struct *p, struct task_ctx *taskc)
 {
 	taskc->name[0] = event_name(p, 0);
 	taskc->name[1] = event_name(p, 1);
-	taskc->user = p->cred->euid.val;
+	taskc->user = p->real_cred->euid.val;
 }
 
 /* Asks the daemon for the class of a task. */
@@ -60,13 +62,13 @@ static void event_ask(u32 kind, struct task_struct *p)
 	struct task_ctx *taskc = task_try(p);
 	u32 asked = 0;
 
+	if (taskc && knobs.watch)
+		asked = __sync_fetch_and_add(&taskc->asked, 1) + 1;
+	/* After that: a child that is known by the new name asks, or has the new class. */
 	if (taskc)
 		event_know(p, taskc);
-	if (!knobs.watch)
-		return;
-	if (taskc)
-		asked = __sync_fetch_and_add(&taskc->asked, 1) + 1;
-	event_send(kind, p, asked);
+	if (knobs.watch)
+		event_send(kind, p, asked);
 }
 
 /* Asks about a task whose new name, or user, the hooks have missed. */
@@ -76,11 +78,11 @@ static __always_inline void event_follow(struct task_struct *p, struct task_ctx 
 		return;
 	if (event_name(p, 0) != taskc->name[0] || event_name(p, 1) != taskc->name[1])
 		event_ask(ROTA_EVENT_COMM, p);
-	else if (p->cred->euid.val != taskc->user)
+	else if (p->real_cred->euid.val != taskc->user)
 		event_ask(ROTA_EVENT_USER, p);
 }
 
-/* A child is known by what its parent is known by, as it has its parent's class. */
+/* A child is known by what its parent is known by, as it then gets its parent's class. */
 static __always_inline void event_inherit(struct task_struct *p, struct task_ctx *taskc,
 					  const struct task_ctx *parentc)
 {

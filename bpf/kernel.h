@@ -105,7 +105,7 @@ struct task_struct {
 	int tgid;
 	u64 start_boottime;
 	struct sigpending pending;
-	const struct cred *cred;
+	const struct cred *real_cred; /* not what override_creds() lends for a while */
 	char comm[16];
 } CORE;
 

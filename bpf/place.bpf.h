@@ -17,7 +17,8 @@
  * belongs, and a task that is elsewhere is sent to one of them.
  *
  * Limits: the weights of other CPUs are read without their locks; a stale
- * value makes one pull too many or too few, which the next period repairs.
+ * value makes one pull too many or too few, which the next period repairs. A sync
+ * wake-up from an interrupt counts as one of the task below it.
  */
 
 #define PLACE_BALANCE_NS 8000000
@@ -129,6 +130,9 @@ static s32 place_sync(struct task_struct *p, u32 own, s32 prev_cpu)
 
 	if (here == prev_cpu || cpuc->llc != prevc->llc || cpuc->owner != own ||
 	    cpuc->curr_tier != ROTA_FAIR || !cpu_allows(p, here))
+		return prev_cpu;
+	/* Not one of a higher scheduling class, after which somebody of ours goes on. */
+	if (cpuc->curr_tid != bpf_get_current_task_btf()->pid)
 		return prev_cpu;
 	return place_load(cpuc) - cpuc->curr_weight <= place_load(prevc) ? here : prev_cpu;
 }

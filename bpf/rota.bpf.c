@@ -516,11 +516,11 @@ s32 ROTA_OP(init_task, struct task_struct *p, struct scx_init_task_args *args)
 
 	if (!taskc)
 		return -ENOMEM;
+	event_inherit(p, taskc, parentc);
 	if (parentc)
 		class_inherit(taskc, parentc);
 	taskc->joined = taskc->left = -1;
 	taskc->fresh = args->fork;
-	event_inherit(p, taskc, parentc);
 	taskc->tid = p->pid;
 	taskc->tier = ROTA_FAIR;
 	task_outdate(taskc);

@@ -12,8 +12,8 @@
  * the wake-up does (select_cpu, enqueue). An owner that gives the lock back wakes the
  * first in line: of those behind, the one that gave the owner a boost last then waits for
  * that one (inherit_pass_on). The kernel leaves a program on a function out while a task
- * of this CPU is preempted in that same program; so each wait for a futex has two, and the
- * second sees what the first has missed.
+ * of this CPU is preempted in that same program; so each of these has a twin that sees what it
+ * has missed.
  *
  * Limits: locks of other forms have no owner that we know: normal mutexes of musl
  * and bionic, Go's and Java's own, condition variables, semaphores, readers. A
@@ -47,12 +47,22 @@ static void wait_begin(struct task_struct *p, struct task_struct *owner, u32 rea
 	taskc->leaves = 0;
 }
 
+/* The twin of this program has just said the same: saves the search, nothing else. */
+static bool wait_known(u32 tid, u32 *uaddr)
+{
+	struct task_ctx *taskc = task_try(bpf_get_current_task_btf());
+	u64 edge = taskc ? READ_ONCE(taskc->waits) : 0;
+
+	return edge && INHERIT_TID(edge) == tid && INHERIT_REASON(edge) == ROTA_FUTEX &&
+	       taskc->lock == (u64)uaddr;
+}
+
 /* The lock in user space for which this task waits is some thread's of its process, or any. */
 static void wait_for_thread(u32 tid, bool any, u32 *uaddr)
 {
 	struct task_struct *p = bpf_get_current_task_btf(), *owner;
 
-	if (!tid)
+	if (!tid || wait_known(tid, uaddr))
 		return;
 	if (bpf_ksym_exists(bpf_task_from_vpid))
 		owner = bpf_task_from_vpid(tid);
@@ -77,14 +87,6 @@ static void wait_ends(u32 reason)
 		inherit_end(taskc);
 }
 
-/* The twin of this program has seen this wait. */
-static bool wait_known(u32 *uaddr)
-{
-	struct task_ctx *taskc = task_try(bpf_get_current_task_btf());
-
-	return taskc && taskc->waits && taskc->lock == (u64)uaddr;
-}
-
 static int wait_for_futex(u32 *uaddr, u32 flags, u32 val)
 {
 	bool robust = val & WAIT_FUTEX_WAITERS;
@@ -92,13 +94,9 @@ static int wait_for_futex(u32 *uaddr, u32 flags, u32 val)
 
 	if (!inherit_by(ROTA_FUTEX))
 		return 0;
-	if (!robust && val != WAIT_CONTENDED)
-		return 0;
-	if (wait_known(uaddr))
-		return 0;
 	if (robust)
 		owner = val & WAIT_FUTEX_TID;
-	else if (bpf_probe_read_user(&owner, sizeof(owner), uaddr + 2))
+	else if (val != WAIT_CONTENDED || bpf_probe_read_user(&owner, sizeof(owner), uaddr + 2))
 		return 0;
 	wait_for_thread(owner, robust && flags & WAIT_SHARED, uaddr);
 	return 0;
@@ -123,13 +121,18 @@ int BPF_PROG(rota_on_futex_waited)
 	return 0;
 }
 
+SEC("fexit/__futex_wait")
+int BPF_PROG(rota_on_futex_waited_twin)
+{
+	wait_ends(ROTA_FUTEX);
+	return 0;
+}
+
 static int wait_for_pi(u32 *uaddr, u32 flags)
 {
 	u32 word = 0;
 
-	if (!inherit_by(ROTA_FUTEX) || wait_known(uaddr))
-		return 0;
-	if (!bpf_probe_read_user(&word, sizeof(word), uaddr))
+	if (inherit_by(ROTA_FUTEX) && !bpf_probe_read_user(&word, sizeof(word), uaddr))
 		wait_for_thread(word & WAIT_FUTEX_TID, flags & WAIT_SHARED, uaddr);
 	return 0;
 }
@@ -148,6 +151,13 @@ int BPF_PROG(rota_on_futex_lock_twin, u32 *uaddr, unsigned int flags)
 
 SEC("fexit/futex_lock_pi")
 int BPF_PROG(rota_on_futex_locked)
+{
+	wait_ends(ROTA_FUTEX);
+	return 0;
+}
+
+SEC("fexit/futex_lock_pi")
+int BPF_PROG(rota_on_futex_locked_twin)
 {
 	wait_ends(ROTA_FUTEX);
 	return 0;

@@ -192,7 +192,7 @@ static __always_inline void describe(struct seen *entry, struct task_struct *tas
 	entry->cgroup = more->cgroups->dfl_cgrp->kn->id;
 	entry->tgid = task->tgid;
 	entry->flags = task->flags;
-	entry->uid = task->cred->euid.val;
+	entry->uid = task->real_cred->euid.val;
 }
 
 static __always_inline int note_call(void)

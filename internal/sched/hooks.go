@@ -26,17 +26,16 @@ type source struct {
 var sources = []source{
 	{
 		programs: []string{"rota_on_rename"},
-		without:  "rules on comm: a thread that gets another name is not seen",
+		without:  "rules on comm: a thread that gets another name is seen only where it next stops to run",
 	},
 	{
 		programs: []string{"rota_on_credentials"},
-		without:  "rules on user: a change of user without a new program is not seen",
+		without:  "rules on user: a change of user without a new program is seen only where the task next stops to run",
 	},
 	{
-		programs: []string{"rota_on_futex_waited", "rota_on_futex_locked", "rota_on_futex_wait", "rota_on_futex_wait_twin",
-			"rota_on_futex_lock", "rota_on_futex_lock_twin"},
-		reasons: 1 << reasonFutex,
-		without: "inherit: who waits for the owner of a lock in user space is not seen",
+		programs: withTwins("rota_on_futex_waited", "rota_on_futex_locked", "rota_on_futex_wait", "rota_on_futex_lock"),
+		reasons:  1 << reasonFutex,
+		without:  "inherit: who waits for the owner of a lock in user space is not seen",
 	},
 	{
 		programs: []string{"rota_on_lock_waited", "rota_on_lock_wait"},
@@ -49,6 +48,14 @@ var sources = []source{
 		without:  "inherit: who waits for the answer to a binder call is not seen",
 		modules:  []string{"binder_linux", "binder"},
 	},
+}
+
+// withTwins puts the twin of each program behind it, see bpf/wait.bpf.h.
+func withTwins(programs ...string) (all []string) {
+	for _, name := range programs {
+		all = append(all, name, name+"_twin")
+	}
+	return all
 }
 
 // optionalPrograms are those of all sources.

@@ -67,8 +67,12 @@ func names(r *faultRun) error {
 	}
 	r.g.Sleep(namesLimit)
 	for class, tasks := range want {
-		if got, err := classTasks(r.g, class); err != nil || got != tasks {
-			return errors.Join(err, fmt.Errorf("class %s: %d tasks %v after all had their names, must be %d", class, got, namesLimit, tasks))
+		got, err := classTasks(r.g, class)
+		if err != nil {
+			return err
+		}
+		if got != tasks {
+			return fmt.Errorf("class %s: %d tasks %v after all had their names, must be %d", class, got, namesLimit, tasks)
 		}
 	}
 	return r.survived()
