@@ -82,6 +82,7 @@ func TestCompat(t *testing.T) {
 		whatIsChecked string
 	}{
 		{Binder, false, 512, 0, false, 3 * time.Millisecond, otherPriority | otherCPU, otherCPU, "all calls count for sync, no count wraps"},
+		{Binder, false, 0, 0, false, 3 * time.Millisecond, 0, otherPriority, "ordinary calls count as well"},
 		{Binder, true, 0, 0, true, 3 * time.Millisecond, otherPriority | otherCPU, otherCPU, "only calls at 99 count for sync, 256 is 0"},
 		{Binder, true, 256, 0, true, 3 * time.Millisecond, otherCPU | atMaxPriority, otherCPU, "calls at 99 count for sync"},
 		{HwBinder, false, 512, 0, true, 3 * time.Millisecond, otherCPU, otherCPU, "the deadline is for all calls"},
@@ -120,6 +121,8 @@ func TestVerdicts(t *testing.T) {
 	}{
 		{"loaded, and the server waits", quick, slow, late, fail},
 		{"loaded, and it does not", quick, slow, fine, pass},
+		{"one in a hundred may wait", quick, slow, append(late[:1:1], fine[1:]...), pass},
+		{"two may not", quick, slow, append(late[:2:2], fine[2:]...), fail},
 		{"idle", quick, quick, fine, unknown},
 		{"nothing measured", nil, nil, fine, unknown},
 	} {
@@ -226,6 +229,19 @@ func TestBars(t *testing.T) {
 	}
 	if spread(nil).Samples != 0 || math.IsNaN(spread(nil).Avg) {
 		t.Error("nothing has a distribution")
+	}
+}
+
+// TestRank: a percentile is the least sample that so many percent are not above.
+func TestRank(t *testing.T) {
+	for _, test := range []struct {
+		n       int
+		percent float64
+		want    int
+	}{{1, 50, 0}, {1, 99.9, 0}, {2, 50, 0}, {100, 50, 49}, {100, 99, 98}, {1000, 99.9, 998}, {1001, 99.9, 999}} {
+		if got := rank(test.n, test.percent); got != test.want {
+			t.Errorf("%v %% of %d: sample %d, want %d", test.percent, test.n, got, test.want)
+		}
 	}
 }
 

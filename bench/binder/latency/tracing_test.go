@@ -131,3 +131,20 @@ func TestMarks(t *testing.T) {
 		t.Errorf("%v, open %v", r.seen, r.open)
 	}
 }
+
+// TestStopsAtAMiss: a call that takes just as long as the deadline does not miss it.
+func TestStopsAtAMiss(t *testing.T) {
+	for ns, stops := range map[int64]bool{2_500_000: false, 2_500_001: true} {
+		on, err := os.Create(t.TempDir() + "/tracing_on")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer on.Close()
+		c := &client{order: order{DeadlineNs: 2_500_000}, tracing: &tracing{on: on}}
+		got := c.stopAt(&Series{Spans: []int64{9e9, ns}})
+		written, err := os.ReadFile(on.Name())
+		if got != stops || c.samples.Missed != stops || (string(written) == "0\n") != stops || err != nil {
+			t.Errorf("%d ns: stops %v, missed %v, wrote %q, %v", ns, got, c.samples.Missed, written, err)
+		}
+	}
+}
