@@ -196,7 +196,7 @@ func TestServersAreNamed(t *testing.T) {
 func TestCheck(t *testing.T) {
 	fine := Options{Iterations: 2, Pairs: 1, Deadline: time.Millisecond}
 	for name, change := range map[string]func(*Options){
-		"iterations": func(o *Options) { o.Iterations = 0 }, "pairs": func(o *Options) { o.Pairs = MaxPairs + 1 }, "deadline": func(o *Options) { o.Deadline = 0 },
+		"iterations": func(o *Options) { o.Iterations = 0 }, "pairs": func(o *Options) { o.Pairs = MaxPairs + 1 }, "deadline": func(o *Options) { o.Deadline = time.Microsecond - 1 },
 	} {
 		o := fine
 		if change(&o); o.Check() == nil || !strings.Contains(o.Check().Error(), "--"+name) {

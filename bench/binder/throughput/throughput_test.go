@@ -15,13 +15,13 @@ func TestMinTime(t *testing.T) {
 	for text, want := range map[string]struct {
 		time time.Duration
 		n    int
-	}{"0.5": {time: 500 * time.Millisecond}, "2s": {time: 2 * time.Second}, "1000x": {n: 1000}} {
+	}{"0.5": {time: 500 * time.Millisecond}, "2s": {time: 2 * time.Second}, "3600s": {time: time.Hour}, "1000x": {n: 1000}} {
 		d, n, err := ParseMinTime(text)
 		if d != want.time || n != want.n || err != nil {
 			t.Errorf("%s: %v, %d, %v", text, d, n, err)
 		}
 	}
-	for _, text := range []string{"", "0", "-1", "x", "0x", "1.5x", "NaN", "Inf", "5000000000x", "9999s"} {
+	for _, text := range []string{"", "0", "-1", "x", "0x", "1.5x", "NaN", "Inf", "5000000000x", "3601s"} {
 		if _, _, err := ParseMinTime(text); err == nil || !strings.Contains(err.Error(), "--benchmark_min_time") {
 			t.Errorf("%q: %v", text, err)
 		}
