@@ -3,8 +3,11 @@ package daemon
 import (
 	"context"
 	"errors"
+	"runtime"
 	"slices"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"rota/internal/api"
 	"rota/internal/config"
@@ -32,7 +35,9 @@ func (d *Daemon) readSpeeds(s *session) time.Duration {
 		s.setSpeeds(nil, "")
 		return lookEvery
 	}
-	begun := time.Now()
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	begun := threadTime()
 	speeds, err := frequency.Read(d.Root, mode == config.FrequencyOn)
 	note := ""
 	if err != nil {
@@ -44,8 +49,21 @@ func (d *Daemon) readSpeeds(s *session) time.Duration {
 	if errors.Is(err, frequency.ErrUnknown) {
 		return speedRetry
 	}
-	// On a machine of many CPUs reading takes long: 1 % of one of them is for it.
-	return max(speedEvery, 100*time.Since(begun))
+	return speedPause(threadTime() - begun)
+}
+
+// speedPause is how long after a reading that took so much CPU time the next one is. On a
+// machine of many CPUs it takes long: 1 % of one of them is for it. To wait for a CPU costs
+// nothing: where that counted, shares were those of the old speeds for a second and more.
+func speedPause(used time.Duration) time.Duration { return max(speedEvery, 100*used) }
+
+// threadTime is the CPU time of this thread; only differences mean something.
+func threadTime() time.Duration {
+	var t unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &t); err != nil {
+		return 0
+	}
+	return time.Duration(t.Nano())
 }
 
 // setSpeeds tells the scheduler, when the speeds are not those that it has. It returns

@@ -9,7 +9,10 @@ import (
 	"testing/synctest"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"rota/internal/api"
+	"rota/internal/config"
 )
 
 // slow says how fast the first two CPUs of the fake machine run, in kHz of 2000000.
@@ -67,4 +70,33 @@ func TestSpeeds(t *testing.T) {
 		}
 		stop()
 	})
+}
+
+// TestSpeedsAreReadSoonAgain: a reading that had to wait costs nothing, one that took long does.
+func TestSpeedsAreReadSoonAgain(t *testing.T) {
+	f := newFake()
+	d, _ := newDaemon(t, "", func() (Scheduler, error) { return f, nil })
+	p, err := newPlan(&config.Config{Frequency: config.FrequencyOn})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := d.newSession(f, p)
+	slow(t, d, "1000000")
+	file := filepath.Join(filepath.Dir(d.Source.Path), "sys/devices/system/cpu/cpufreq/policy0/scaling_cur_freq")
+	if err := os.Remove(file); err != nil {
+		t.Fatal(err)
+	}
+	if err := unix.Mkfifo(file, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		time.Sleep(50 * time.Millisecond)
+		_ = os.WriteFile(file, []byte("500000\n"), 0)
+	}()
+	if pause := d.readSpeeds(s); pause != speedEvery || len(f.speeds) != 1 {
+		t.Errorf("next in %v, told %v", pause, f.speeds)
+	}
+	if pause := speedPause(20 * time.Millisecond); pause != 2*time.Second {
+		t.Errorf("after 20 ms of CPU time: %v", pause)
+	}
 }
