@@ -516,6 +516,24 @@ static void inherit_arrive(struct task_struct *p, struct task_ctx *taskc, u32 cp
 	cpu_counters(cpu)->fetched++;
 }
 
+/*
+ * Is it about to enter its queue? The kernel puts it there after our enqueue is over, and
+ * until then nobody finds it.
+ */
+static __always_inline bool inherit_on_its_way(const struct task_struct *p)
+{
+	return !p->scx.dsq && READ_ONCE(cpu_find(p->thread_info.cpu)->curr_tid) != p->pid;
+}
+
+/* Not found: this CPU looks again as soon as it has chosen what to run meanwhile. */
+static __always_inline void inherit_miss(const struct task_struct *p, u32 cpu)
+{
+	if (!inherit_on_its_way(p))
+		return;
+	inherit_note_call(cpu, p->pid);
+	scx_bpf_kick_cpu(cpu, KICK_IDLE);
+}
+
 static bool inherit_fetch(struct task_struct *p, u32 cpu)
 {
 	struct task_ctx *taskc = task_try(p);
@@ -537,6 +555,8 @@ static bool inherit_fetch(struct task_struct *p, u32 cpu)
 	place_end_pull(queue, p->pid, moved);
 	if (moved)
 		inherit_arrive(p, taskc, cpu);
+	else
+		inherit_miss(p, cpu);
 	return moved;
 }
 

@@ -75,7 +75,10 @@ struct sched_entity {
 	unsigned char custom_slice; /* since 6.12: the task asked for its slice */
 } CORE;
 
+struct scx_dispatch_q;
+
 struct sched_ext_entity {
+	struct scx_dispatch_q *dsq; /* the queue where it is; NULL: it runs or is on its way */
 	u32 flags;
 	u64 slice;
 	u64 dsq_vtime;
