@@ -56,15 +56,34 @@ func Main(args []string, roles map[string]Role) {
 	os.Exit(0)
 }
 
+// maxName is how much of a thread's name the kernel keeps, in bytes.
+const maxName = 15
+
 // rename gives the threads of a role its last word as their name, after "bench-", so
 // that a scheduler's rules can tell roles apart. Threads that are made later get it
-// from those that make them. Without it the bench measures the same.
+// from those that make them; it looks again for those that were being made. Without
+// it the bench measures the same.
 func rename(role string) {
 	name := "bench-" + role[strings.LastIndexByte(role, '-')+1:]
+	name = name[:min(len(name), maxName)]
+	for renameThreads(name) > 0 {
+	}
+}
+
+// renameThreads names the threads that are called something else, and returns how
+// many it named.
+func renameThreads(name string) (named int) {
 	threads, _ := filepath.Glob("/proc/self/task/*/comm")
 	for _, thread := range threads {
-		_ = os.WriteFile(thread, []byte(name), 0)
+		was, err := os.ReadFile(thread)
+		if err != nil || string(was) == name+"\n" {
+			continue
+		}
+		if os.WriteFile(thread, []byte(name), 0) == nil {
+			named++
+		}
 	}
+	return named
 }
 
 // listen takes orders until the parent has ended, and then ends this process.

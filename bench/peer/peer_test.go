@@ -5,6 +5,9 @@ import (
 	"context"
 	"errors"
 	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -24,9 +27,10 @@ func TestMain(m *testing.M) {
 				}
 			}
 		},
-		"fail": func(*Peer) error { return errors.New("no such thing") },
-		"die":  func(*Peer) error { return syscall.Kill(os.Getpid(), syscall.SIGKILL) },
-		"hang": func(*Peer) error { select {} },
+		"all-names-in-a-role": func(p *Peer) error { return p.Say(names()) },
+		"fail":                func(*Peer) error { return errors.New("no such thing") },
+		"die":                 func(*Peer) error { return syscall.Kill(os.Getpid(), syscall.SIGKILL) },
+		"hang":                func(*Peer) error { select {} },
 	})
 	os.Exit(m.Run())
 }
@@ -46,6 +50,54 @@ func TestEcho(t *testing.T) {
 		if err != nil || len(got) != 1 || got[0] != want {
 			t.Fatalf("%d words, error %v", len(got), err)
 		}
+	}
+}
+
+// names are those of the threads of this process.
+func names() (all []string) {
+	threads, _ := filepath.Glob("/proc/self/task/*/comm")
+	for _, thread := range threads {
+		name, _ := os.ReadFile(thread)
+		all = append(all, strings.TrimSpace(string(name)))
+	}
+	return all
+}
+
+// A process has its role's name on all threads, those included that are made while it
+// takes the name; and as much of it as the kernel keeps.
+func TestNames(t *testing.T) {
+	g := NewGroup(t.Context(), os.Stderr)
+	defer g.Stop()
+	var got []string
+	p, err := g.Start("names", "all-names-in-a-role", 0)
+	if err == nil {
+		err = p.Hear(&got)
+	}
+	if err != nil || len(got) == 0 || slices.ContainsFunc(got, func(n string) bool { return n != "bench-role" }) {
+		t.Errorf("%q, error %v", got, err)
+	}
+}
+
+// Threads that are made meanwhile, by one that has no name yet, are named too.
+func TestLateNames(t *testing.T) {
+	defer renameThreads(names()[0])
+	late := make(chan struct{})
+	defer close(late)
+	for range 64 {
+		go func() {
+			runtime.LockOSThread()
+			<-late
+		}()
+	}
+	rename("x-late-rather-long")
+	for _, n := range names() {
+		if n != "bench-long" {
+			t.Errorf("a thread is called %q", n)
+		}
+	}
+	rename("evenlongerthanthis")
+	if n := names()[0]; n != "bench-evenlonge" {
+		t.Errorf("the first thread is called %q", n)
 	}
 }
 

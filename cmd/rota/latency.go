@@ -70,17 +70,28 @@ func callsOf(client *api.Client) func(context.Context, []int) (latency.Boosts, e
 			if err != nil {
 				return latency.Boosts{}, err
 			}
+			// In another PID namespace a number means another process.
+			if name := leaderOf(answer); name != latency.ServerName {
+				return latency.Boosts{}, fmt.Errorf("process %d is %q and not a server of this bench: run it in the daemon's PID namespace", pid, safe(name))
+			}
 			for _, t := range answer.Threads {
-				// In another PID namespace a number means another process.
-				if t.Name != latency.ServerName {
-					return latency.Boosts{}, fmt.Errorf("task %d is %q and not a server of this bench: run it in the daemon's PID namespace", t.TID, safe(t.Name))
-				}
 				sum.Given += t.Calls.Given
 				sum.Boosted += t.Calls.Boosted
 			}
 		}
 		return sum, nil
 	}
+}
+
+// leaderOf is the name of a process's first thread. Another may still be called as the
+// program is: it was being made while its process took its name.
+func leaderOf(e api.Explanation) string {
+	for _, t := range e.Threads {
+		if t.TID == e.PID {
+			return t.Name
+		}
+	}
+	return ""
 }
 
 func runLatency(c *cobra.Command, o latency.Options, about latency.Context, samples string) error {
