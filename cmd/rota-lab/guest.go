@@ -4,6 +4,7 @@ import (
 	"os"
 	"strconv"
 
+	"rota/lab/arch"
 	"rota/lab/guest"
 	"rota/lab/scenario"
 )
@@ -30,10 +31,13 @@ func guestFunction(name string) (func(*guest.Guest) error, bool) {
 	return s.Run, known
 }
 
+// terminal is the console as a device that a person can be at.
+func terminal() string { return "/dev/" + arch.Own().Console }
+
 // execInGuest runs the plan's command line with its output on the console,
 // which the host shows as it comes.
 func execInGuest(g *guest.Guest) error {
-	console, err := os.OpenFile("/dev/ttyS0", os.O_WRONLY, 0)
+	console, err := os.OpenFile(terminal(), os.O_WRONLY, 0)
 	if err != nil {
 		return err
 	}
@@ -49,5 +53,5 @@ func execInGuest(g *guest.Guest) error {
 
 // shellInGuest gives the terminal to an interactive shell until it ends.
 func shellInGuest(g *guest.Guest) error {
-	return g.Terminal("/dev/ttyS0", "/bin/busybox", "sh", "-l")
+	return g.Terminal(terminal(), "/bin/busybox", "sh", "-l")
 }

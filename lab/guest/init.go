@@ -17,11 +17,8 @@ const shellPriority = 80
 // workerArg starts the half that works: /init guest.
 const workerArg = "guest"
 
-// resultsPort carries the protocol, consolePort the kernel's words.
-const (
-	resultsPort = "/dev/ttyS1"
-	consolePort = "/dev/console"
-)
+// consolePort has the kernel's words; the protocol has a port of its own.
+const consolePort = "/dev/console"
 
 // Functions finds what a scenario does in the guest, by name.
 type Functions func(scenario string) (func(*Guest) error, bool)

@@ -6,11 +6,13 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"rota/lab/arch"
 )
 
 // openResults opens the results port raw: what is written leaves unchanged.
 func openResults() (*os.File, error) {
-	f, err := os.OpenFile(resultsPort, os.O_RDWR|syscall.O_NOCTTY, 0)
+	f, err := os.OpenFile("/dev/"+arch.Own().Results, os.O_RDWR|syscall.O_NOCTTY, 0)
 	if err != nil {
 		return nil, fmt.Errorf("results port: %w", err)
 	}

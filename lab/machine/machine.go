@@ -14,14 +14,17 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"rota/lab/arch"
 )
 
 // Machine is one virtual machine. The zero values of all fields but Kernel
 // and Initramfs are usable.
 type Machine struct {
-	QEMU      string // program; "" = qemu-system-x86_64 in PATH
-	Kernel    string // bzImage, or the ELF kernel with a PVH entry
-	Initramfs string // newc archive
+	Arch      arch.Arch // the zero value = amd64
+	QEMU      string    // program; "" = the architecture's in PATH
+	Kernel    string    // bzImage, the ELF kernel with a PVH entry, or the Image of arm64
+	Initramfs string    // newc archive
 
 	CPUs     int // virtual CPUs; 0 = 4
 	Sockets  int // the topology's product must be CPUs; 0 = 1 socket,
@@ -51,17 +54,17 @@ type Machine struct {
 const (
 	DefaultCPUs     = 4
 	DefaultMemoryMB = 1024
-	maxCPUs         = 255 // QEMU's pc machine
+	maxCPUs         = 255 // QEMU's pc machine; virt can do more
 )
 
 // bootDate is when every guest believes it was booted.
 const bootDate = "2026-01-01"
 
 // kernelParameters are what every guest is booted with, by reason.
-func kernelParameters() []string {
+func kernelParameters(a arch.Arch) []string {
 	return strings.Fields(
 		// One console, which says little.
-		"console=ttyS0 quiet " +
+		"console=" + a.Console + " quiet " +
 			// Repeatable: addresses and random numbers depend on instructions only.
 			"nokaslr random.trust_cpu=off " +
 			// An end instead of a reboot, and at the first oops.
@@ -71,10 +74,7 @@ func kernelParameters() []string {
 			// No work of the kernel's own into the measurement: self-tests of
 			// ciphers run for seconds after boot, DAMON samples memory.
 			"cryptomgr.notests=1 damon_stat.enabled=N " +
-			// No waits for CPUs of the last century.
-			"cpu_init_udelay=0 " +
-			// lab/guest may set the HPET's free timers.
-			"iomem=relaxed")
+			a.Parameters)
 }
 
 func (m Machine) withDefaults() Machine {
@@ -82,6 +82,9 @@ func (m Machine) withDefaults() Machine {
 		if *v == 0 {
 			*v = d
 		}
+	}
+	if m.Arch.Name == "" {
+		m.Arch = arch.AMD64()
 	}
 	fill(&m.CPUs, DefaultCPUs)
 	fill(&m.MemoryMB, DefaultMemoryMB)
@@ -104,7 +107,7 @@ func (m Machine) check() error {
 	}
 	for _, model := range m.NICs {
 		if !nicModel.MatchString(model) {
-			return fmt.Errorf("machine: network card %q: is no model of QEMU's: take e1000e, virtio-net-pci or another of: qemu-system-x86_64 -device help", model)
+			return fmt.Errorf("machine: network card %q: is no model of QEMU's: take e1000e, virtio-net-pci or another of: %s -device help", model, m.Arch.QEMU)
 		}
 	}
 	for _, file := range []string{m.Kernel, m.Initramfs} {
@@ -123,15 +126,16 @@ func (m Machine) arguments(console, results string) []string {
 	args := []string{
 		"-nodefaults", "-no-user-config", "-no-reboot",
 		"-display", "none", "-nic", "none",
-		"-machine", "pc",
+		"-machine", m.Arch.Machine,
 		"-smp", fmt.Sprintf("cpus=%d,sockets=%d,cores=%d,threads=%d", m.CPUs, m.Sockets, m.Cores, m.Threads),
 		"-m", strconv.Itoa(m.MemoryMB),
 		"-kernel", m.Kernel,
 		"-initrd", m.Initramfs,
-		"-append", strings.Join(append(kernelParameters(), m.Append...), " "),
+		"-append", strings.Join(append(kernelParameters(m.Arch), m.Append...), " "),
 		"-chardev", console, "-serial", "chardev:console",
-		"-chardev", results, "-serial", "chardev:results",
+		"-chardev", results,
 	}
+	args = append(args, strings.Fields(m.Arch.ResultsPort)...)
 	for i, model := range m.NICs {
 		args = append(args, "-netdev", fmt.Sprintf("hubport,id=port%d,hubid=0", i), "-device", fmt.Sprintf("%s,netdev=port%d", model, i))
 	}
@@ -141,7 +145,7 @@ func (m Machine) arguments(console, results string) []string {
 // clock are the arguments that decide what time is.
 func (m Machine) clock() []string {
 	switch {
-	case m.Realtime && canOpenKVM():
+	case m.Realtime && m.Arch.Name == arch.Own().Name && canOpenKVM():
 		return []string{"-accel", "kvm", "-cpu", "host"}
 	case m.Realtime:
 		// Several host threads would patch the kernel's code under its feet.
@@ -155,7 +159,7 @@ func (m Machine) clock() []string {
 		"-accel", "tcg,thread=single",
 		"-icount", "shift=0,sleep=" + sleep,
 		"-rtc", "base=" + bootDate + ",clock=vm",
-		"-cpu", "max,-rdrand,-rdseed",
+		"-cpu", m.Arch.CPU,
 	}
 }
 

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"rota/lab/arch"
 )
 
 func TestArguments(t *testing.T) {
@@ -29,6 +31,25 @@ func TestArguments(t *testing.T) {
 	m.RealIdle = true
 	if line := strings.Join(m.clock(), " "); !strings.Contains(line, "sleep=on") {
 		t.Errorf("real idle: %s", line)
+	}
+}
+
+// Figures depend on every word of amd64's line.
+func TestArgumentsOfAnArchitecture(t *testing.T) {
+	const head = "-nodefaults -no-user-config -no-reboot -display none -nic none -machine "
+	const shape = " -smp cpus=4,sockets=1,cores=4,threads=1 -m 1024 -kernel /k -initrd /i -append "
+	const quiet = " quiet nokaslr random.trust_cpu=off panic=-1 oops=panic noautogroup cryptomgr.notests=1 damon_stat.enabled=N"
+	const clock = " -accel tcg,thread=single -icount shift=0,sleep=off -rtc base=2026-01-01,clock=vm -cpu "
+	for a, want := range map[arch.Arch]string{
+		{}: head + "pc" + shape + "console=ttyS0" + quiet + " cpu_init_udelay=0 iomem=relaxed" +
+			" -chardev c -serial chardev:console -chardev r -serial chardev:results" + clock + "max,-rdrand,-rdseed",
+		arch.ARM64(): head + "virt,gic-version=3,dtb-randomness=off" + shape + "console=ttyAMA0" + quiet +
+			" -chardev c -serial chardev:console -chardev r -device pci-serial,chardev=results" + clock + "neoverse-n1",
+	} {
+		m := Machine{Arch: a, Kernel: "/k", Initramfs: "/i"}.withDefaults()
+		if got := strings.Join(m.arguments("c", "r"), " "); got != want {
+			t.Errorf("%s:\n%s\nwant:\n%s", m.Arch.Name, got, want)
+		}
 	}
 }
 
@@ -79,7 +100,7 @@ func TestCheckVersion(t *testing.T) {
 		"QEMU emulator version 7.2.17":                   false,
 		"no idea":                                        false,
 	} {
-		if err := checkVersion("qemu", text); (err == nil) != fit {
+		if err := (Machine{}).checkVersion("qemu", text); (err == nil) != fit {
 			t.Errorf("%q: %v", text, err)
 		}
 	}
@@ -147,10 +168,12 @@ func TestRunEndsWithItsContext(t *testing.T) {
 }
 
 func TestMissingQEMUIsNamed(t *testing.T) {
-	m := script(t, "")
-	m.QEMU = "no-such-qemu"
-	if _, err := m.Run(context.Background()); err == nil || !strings.Contains(err.Error(), "qemu-system-x86") {
-		t.Error(err)
+	for _, a := range []arch.Arch{arch.AMD64(), arch.ARM64()} {
+		m := script(t, "")
+		m.QEMU, m.Arch = "no-such-qemu", a
+		if _, err := m.Run(context.Background()); err == nil || !strings.Contains(err.Error(), "package "+a.Package+" ") {
+			t.Errorf("%s: %v", a.Name, err)
+		}
 	}
 }
 
