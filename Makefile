@@ -6,6 +6,7 @@ STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 CLANG := clang-19
 CLANG_FORMAT := clang-format-19
 CC := cc
+CC_ARM64 := aarch64-linux-gnu-gcc
 
 # An object serves every architecture: it finds the kernel's fields by BTF.
 # The include path is for asm/types.h, which clang misses for this target.
@@ -19,6 +20,7 @@ GOBUILD := CGO_ENABLED=0 go build -trimpath -ldflags '-s -w -X main.version=$(VE
 # The scheduler, what counts waits for a bench, and what finds who executes a function.
 OBJECTS := internal/sched/rota.bpf.o bench/runnable/runnable.bpf.o internal/where/where.bpf.o
 LOADS := $(patsubst lab/load/%.c,bin/load/%,$(wildcard lab/load/*.c))
+LOADS_ARM64 := $(LOADS:bin/%=bin/arm64/%)
 C_FILES = $(wildcard $(shell git ls-files -co --exclude-standard '*.c' '*.h'))
 GO_FILES = $(wildcard $(shell git ls-files -co --exclude-standard '*.go'))
 VM_FILES = $(shell git grep -l --untracked '^//go:build vm' -- '*_test.go')
@@ -51,9 +53,9 @@ build: bin/rota bin/rota-lab $(LOADS) ## build the programs into bin/
 setup: ## install what building and testing needs (apt, as root or with sudo)
 	@.ci/setup
 
-deb: bin/rota arm64 ## pack rota as Debian packages into out/
+deb: bin/rota bin/arm64/rota ## pack rota as Debian packages into out/
 	@packaging/debian/build bin/rota amd64 $(VERSION) out
-	@packaging/debian/build bin/rota-arm64 arm64 $(VERSION) out
+	@packaging/debian/build bin/arm64/rota arm64 $(VERSION) out
 
 clean: ## remove what make made
 	rm -rf bin out $(OBJECTS)
@@ -89,15 +91,14 @@ unit: $(OBJECTS) ## run the unit tests
 	@mkdir -p out/test
 	@set -o pipefail; go test -json -timeout 5m ./... ./.ci/tally | go run ./.ci/tally -o out/test/unit.json
 
-vm: build ## run the tests in virtual machines
+vm: build arm64 ## run the tests in virtual machines
 	@mkdir -p out/test
 	@set -o pipefail; [ -z "$(VM_FILES)" ] || go test -json -tags vm -timeout 80m -p 1 -parallel 2 -count 1 \
 		-run "^($$(sed -n 's/^func \(Test[A-Za-z0-9_]*\)(.*/\1/p' $(VM_FILES) | paste -sd '|'))$$" \
 		$$(for f in $(VM_FILES); do echo ./$$(dirname $$f); done | sort -u) \
 		| go run ./.ci/tally -o out/test/vm.json
 
-arm64: $(OBJECTS) ## build rota for arm64
-	GOARCH=arm64 $(GOBUILD) -o bin/rota-arm64 ./cmd/rota
+arm64: bin/arm64/rota bin/arm64/rota-lab $(LOADS_ARM64) ## build the programs for arm64 into bin/arm64/
 
 cost: build ## count the instructions of a turn anew, into docs/cost.json
 	bin/rota-lab run cost --json docs/cost.json
@@ -115,6 +116,16 @@ bin/rota: $(OBJECTS) FORCE
 
 bin/rota-lab: FORCE
 	$(GOBUILD) -o $@ ./cmd/rota-lab
+
+bin/arm64/rota: $(OBJECTS) FORCE
+	GOARCH=arm64 $(GOBUILD) -o $@ ./cmd/rota
+
+bin/arm64/rota-lab: FORCE
+	GOARCH=arm64 $(GOBUILD) -o $@ ./cmd/rota-lab
+
+bin/arm64/load/%: lab/load/%.c $(wildcard lab/load/*.h)
+	@mkdir -p $(@D)
+	$(CC_ARM64) $(LOADFLAGS) -o $@ $<
 
 bin/load/%: lab/load/%.c $(wildcard lab/load/*.h)
 	@mkdir -p $(@D)
