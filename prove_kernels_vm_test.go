@@ -13,10 +13,10 @@ import (
 // kernels says how rota fares on each row of the lock file: the exit code of
 // `rota check`, and a word of the reason where it refuses. Rows of one release
 // differ in their modules: booted names the one that is tried for both. Some come
-// without modules: bare.
+// without modules: bare. programs is where rota for other kernels than amd64's is.
 var kernels = map[string]struct {
-	exit, reason, booted string
-	bare                 bool
+	exit, reason, booted, programs string
+	bare                           bool
 }{
 	"6.1":         {exit: "78", reason: "sched_ext"},
 	"6.1-binder":  {exit: "78", reason: "sched_ext", booted: "6.1"},
@@ -25,6 +25,7 @@ var kernels = map[string]struct {
 	"6.17":        {exit: "0"},
 	"6.18":        {exit: "0"},
 	"6.18-binder": {exit: "0"},
+	"6.18-arm64":  {exit: "0", programs: "arm64/"},
 	"6.19":        {exit: "0", bare: true},
 	"7.0":         {exit: "0", bare: true},
 	"7.1":         {exit: "78", reason: "malformed", bare: true},
@@ -74,12 +75,13 @@ func TestEveryKernel(t *testing.T) {
 			if !known {
 				t.Fatal("what rota does on this kernel is not known: add it to the test and to docs/guide/kernels.md")
 			}
-			args := []string{"exec", "--kernel", row, "--file", "bin/rota=/bin/rota"}
+			args := []string{"exec", "--kernel", row, "--file", "bin/" + want.programs + "rota=/bin/rota"}
 			if !want.bare {
 				args = append(args, "--module", "veth")
 			}
 			out := lab(t, append(args, "--", tryToRun)...)
-			if !regexp.MustCompile(`kernel ` + regexp.QuoteMeta(strings.TrimSuffix(row, "-binder")) + `[.+]`).MatchString(out) {
+			series, _, _ := strings.Cut(row, "-")
+			if !regexp.MustCompile(`kernel ` + regexp.QuoteMeta(series) + `[.+]`).MatchString(out) {
 				t.Error("another kernel was booted")
 			}
 			words := []string{"check: " + want.exit, "run: " + want.exit, want.reason}

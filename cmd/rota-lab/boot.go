@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"rota/lab"
+	"rota/lab/arch"
 	"rota/lab/cell"
 	"rota/lab/guest"
 	"rota/lab/kernels"
@@ -31,7 +32,7 @@ const defaultKernel = "6.18"
 
 func (b *boot) flags(c *cobra.Command) {
 	f := c.Flags()
-	f.StringVar(&b.kernel, "kernel", defaultKernel, "row of the kernel list, or path of a bzImage")
+	f.StringVar(&b.kernel, "kernel", defaultKernel, "row of the kernel list, or path of an image")
 	f.StringVar(&b.sched, "sched", "kernel", "scheduler: kernel, rota, a peer (see: rota-lab peers), or the path of a sched_ext program")
 	f.StringVar(&b.config, "config", "", "configuration file for rota")
 	f.StringArrayVar(&b.files, "file", nil, "copy a host file into the guest, as HOST=GUEST")
@@ -92,18 +93,28 @@ func (b *boot) cell(ctx context.Context, plan guest.Plan) (cell.Cell, error) {
 
 // newCell is a cell with this program as its guest and the rota beside it.
 func newCell(k kernels.Kernel, m machine.Machine) (cell.Cell, error) {
-	self, err := os.Executable()
-	if err != nil {
-		return cell.Cell{}, err
-	}
 	if m.CPUs == 0 {
 		m.CPUs = machine.DefaultCPUs
 	}
-	c := cell.Cell{Kernel: k, Machine: m, Init: self}
-	if rota := beside("rota"); rota != "" {
-		c.Rota = rota
+	c := cell.Cell{Kernel: k, Machine: m, Rota: built("rota", k.Arch)}
+	if k.Arch.Name == arch.Own().Name {
+		self, err := os.Executable()
+		c.Init = self
+		return c, err
+	}
+	if c.Init = built("rota-lab", k.Arch); c.Init == "" {
+		return c, fmt.Errorf("kernel %s: needs %s/rota-lab beside this program, its guest; build it with: make %s", k.Name, k.Arch.Name, k.Arch.Name)
 	}
 	return c, nil
+}
+
+// built finds a program of ours for machines of an architecture: those for another
+// one than this program's are in a directory of that name. "" when it is not there.
+func built(name string, a arch.Arch) string {
+	if a.Name != arch.Own().Name {
+		name = filepath.Join(a.Name, name)
+	}
+	return beside(name)
 }
 
 // beside finds a file in the directory of this program, "" when it is not there.

@@ -242,7 +242,7 @@ func (f runFlags) cell(s scenario.Scenario, j job, row scenario.Row) (cell.Cell,
 		c.Tools = append(slices.Clone(c.Tools), c.Rota)
 	}
 	for _, load := range s.Loads {
-		path := beside(filepath.Join("load", load))
+		path := built(filepath.Join("load", load), j.kernel.Arch)
 		if path == "" {
 			return c, fmt.Errorf("load %q: not beside this program; build it with: make build", load)
 		}

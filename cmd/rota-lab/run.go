@@ -43,7 +43,7 @@ results, byte for byte. Progress goes to standard error.`,
 		RunE: func(c *cobra.Command, names []string) error { return f.run(c, names) },
 	}
 	flags := c.Flags()
-	flags.StringSliceVar(&f.kernels, "kernel", nil, "rows of the kernel list, or paths of bzImages (default: the scenario's, else "+defaultKernel+")")
+	flags.StringSliceVar(&f.kernels, "kernel", nil, "rows of the kernel list, or paths of images (default: the scenario's, else "+defaultKernel+")")
 	flags.StringSliceVar(&f.scheds, "sched", nil, "only these schedulers: kernel, rota, a peer (see: rota-lab peers), the path of any sched_ext program (default: the scenario's rows)")
 	flags.StringSliceVar(&f.rows, "row", nil, "only these rows, by name")
 	flags.Int64Var(&f.seed, "seed", 1, "first seed of the random choices")

@@ -16,6 +16,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"rota/lab/arch"
 	"rota/lab/guest"
 	"rota/lab/guest/initramfs"
 	"rota/lab/kernels"
@@ -25,8 +26,8 @@ import (
 // Cell is one boot to be made.
 type Cell struct {
 	Kernel  kernels.Kernel
-	Machine machine.Machine // its Kernel and Initramfs are filled in by Run
-	Plan    guest.Plan      // its Modules are filled in by Run
+	Machine machine.Machine // its Arch, Kernel and Initramfs are filled in by Run
+	Plan    guest.Plan      // its Modules and Links are filled in by Run
 
 	Init  string // our own binary, the guest's PID 1
 	Rota  string // the rota binary, needed by rows with scheduler "rota"
@@ -120,7 +121,7 @@ func (c Cell) prepare() (m machine.Machine, remove func(), err error) {
 		return m, nil, fmt.Errorf("initramfs: %w", err)
 	}
 	m = c.Machine
-	m.Kernel, m.Initramfs = c.Kernel.Boot, f.Name()
+	m.Arch, m.Kernel, m.Initramfs = c.Kernel.Arch, c.Kernel.Boot, f.Name()
 	return m, remove, nil
 }
 
@@ -136,6 +137,7 @@ func (c Cell) WriteImage(w io.Writer) error {
 
 func (c Cell) image() (*initramfs.Image, error) {
 	im := initramfs.New()
+	im.Arch = c.Kernel.Arch
 	if err := im.AddInit(c.Init); err != nil {
 		return nil, err
 	}
@@ -163,6 +165,9 @@ func (c Cell) image() (*initramfs.Image, error) {
 	}
 	plan := c.Plan
 	plan.Modules = modules
+	if plan.Links, err = c.addBusybox(im); err != nil {
+		return nil, err
+	}
 	if plan.Row.Scheduler != "" && plan.Row.Scheduler != "kernel" && plan.Row.Scheduler != "rota" {
 		plan.Row.Scheduler = guestCommand(plan.Row.Scheduler)
 	}
@@ -170,10 +175,22 @@ func (c Cell) image() (*initramfs.Image, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := im.Add(guest.PlanPath, 0o644, text); err != nil {
-		return nil, err
+	return im, im.Add(guest.PlanPath, 0o644, text)
+}
+
+// addBusybox adds this machine's busybox, after all other programs. Where the guest
+// could not run that, the kernel's comes in, and the guest makes the links to its
+// applets: nobody here can ask it for their names.
+func (c Cell) addBusybox(im *initramfs.Image) (linksAreMissing bool, err error) {
+	switch {
+	case c.Kernel.Arch.Name == "" || c.Kernel.Arch.Name == arch.Own().Name:
+		return false, im.AddBusybox()
+	case c.Kernel.Busybox != "":
+		return true, im.AddProgram(c.Kernel.Busybox)
+	case im.Has("/bin/busybox"):
+		return true, nil
 	}
-	return im, im.AddBusybox()
+	return false, fmt.Errorf("kernel %s: no busybox for %s came with it; give one that is static, and called busybox, with --tool", c.Kernel.Name, c.Kernel.Arch.Name)
 }
 
 func (c Cell) addScheduler(im *initramfs.Image) error {

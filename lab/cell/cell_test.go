@@ -8,7 +8,9 @@ import (
 	"strings"
 	"testing"
 
+	"rota/lab/arch"
 	"rota/lab/guest"
+	"rota/lab/kernels"
 	"rota/lab/machine"
 )
 
@@ -80,6 +82,37 @@ func TestImageHoldsNothingOfTheHost(t *testing.T) {
 	}
 	if err := c.WriteImage(&two); err != nil || !bytes.Equal(one.Bytes(), two.Bytes()) {
 		t.Errorf("two images of one cell differ, %v", err)
+	}
+}
+
+// TestForeignGuest gives a guest that this machine's programs can't run in a busybox of its own.
+func TestForeignGuest(t *testing.T) {
+	script := filepath.Join(t.TempDir(), "busybox")
+	if err := os.WriteFile(script, []byte("#!/bin/sh\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	foreign := arch.ARM64()
+	if arch.Own().Name == foreign.Name {
+		foreign = arch.AMD64()
+	}
+	for name, c := range map[string]struct {
+		kernel string
+		tools  []string
+		want   string
+	}{
+		"with the kernel": {script, nil, ""},
+		"as a tool":       {"", []string{script}, ""},
+		"nowhere":         {"", nil, "no busybox for " + foreign.Name},
+	} {
+		lab := Cell{Init: script, Tools: c.tools, Kernel: kernels.Kernel{Name: "k", Arch: foreign, Busybox: c.kernel}}
+		var image bytes.Buffer
+		err := lab.WriteImage(&image)
+		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, want %q", name, err, c.want)
+		}
+		if err == nil && !bytes.Contains(image.Bytes(), []byte(`"links":true`)) {
+			t.Errorf("%s: the guest is not told to make links", name)
+		}
 	}
 }
 

@@ -65,6 +65,12 @@ func (g *Guest) cell(find Functions) error {
 func (g *Guest) prepare(plan Plan) error {
 	g.Release = release()
 	g.Event("kernel", g.Release)
+	if plan.Links {
+		// Programs that are there stay, and each is a complaint and an exit code.
+		if out, err := g.Run(Cmd{Path: "/bin/busybox", Args: []string{"--install", "-s", "/bin"}}); err != nil && out.Exit != 1 {
+			return fmt.Errorf("link the applets of busybox: %w", err)
+		}
+	}
 	for _, module := range plan.Modules {
 		g.jitter(module)
 		if err := loadModule(module); err != nil {

@@ -25,11 +25,32 @@ const debianKeyring = "/usr/share/keyrings/debian-archive-keyring.gpg"
 // apt is a private state of apt below the cache: nothing of the machine's
 // own state is read, but its sources, and nothing is written.
 type apt struct {
-	dir string
+	dir  string
+	arch string // of the packages
+}
+
+// apts are the states that a row's packages come from, by suite.
+type apts map[string]*apt
+
+// openApts opens a state for each suite of the row.
+func (s Store) openApts(ctx context.Context, row Row) (apts, error) {
+	all := apts{}
+	for _, p := range row.Packages {
+		suite := row.suiteOf(p)
+		if all[suite] != nil {
+			continue
+		}
+		a, err := s.openApt(ctx, suite, row.Arch().Name)
+		if err != nil {
+			return nil, err
+		}
+		all[suite] = a
+	}
+	return all, nil
 }
 
 // openApt makes the private state and reads the suite's package lists.
-func (s Store) openApt(ctx context.Context, suite string) (*apt, error) {
+func (s Store) openApt(ctx context.Context, suite, arch string) (*apt, error) {
 	mirrors := s.Mirrors
 	if mirrors == nil {
 		var err error
@@ -37,13 +58,13 @@ func (s Store) openApt(ctx context.Context, suite string) (*apt, error) {
 			return nil, err
 		}
 	}
-	a := &apt{dir: filepath.Join(s.Dir, "apt", suite)}
+	a := &apt{dir: filepath.Join(s.Dir, "apt", suite+"_"+arch), arch: arch}
 	for _, d := range []string{"lists/partial", "cache/archives/partial"} {
 		if err := os.MkdirAll(filepath.Join(a.dir, d), 0o755); err != nil {
 			return nil, fmt.Errorf("kernel cache: %w", err)
 		}
 	}
-	s.log("reading the package list of %s", suite)
+	s.log("reading the package list of %s for %s", suite, arch)
 	var failed []error
 	for _, m := range mirrors { // not each need have every suite
 		err := a.update(ctx, m, suite)
@@ -59,7 +80,7 @@ func (a *apt) update(ctx context.Context, m Mirror, suite string) error {
 	if !isFile(m.Keyring) {
 		return fmt.Errorf("%s is missing; install the package debian-archive-keyring", m.Keyring)
 	}
-	line := fmt.Sprintf("deb [arch=amd64 signed-by=%s] %s %s main\n", m.Keyring, m.URI, suite)
+	line := fmt.Sprintf("deb [arch=%s signed-by=%s] %s %s main\n", a.arch, m.Keyring, m.URI, suite)
 	if err := os.WriteFile(filepath.Join(a.dir, "sources.list"), []byte(line), 0o644); err != nil {
 		return fmt.Errorf("kernel cache: %w", err)
 	}
@@ -110,13 +131,13 @@ func debianURIs(lines string) []string {
 }
 
 // missing returns the first package whose pinned version is not to be had.
-func (a *apt) missing(ctx context.Context, packages []Package) string {
-	for _, p := range packages {
-		if _, err := a.show(ctx, p.Name, p.Version); err != nil {
-			return p.Name + " " + p.Version
+func (all apts) missing(ctx context.Context, row Row) (Package, bool) {
+	for _, p := range row.Packages {
+		if _, err := all[row.suiteOf(p)].show(ctx, p.Name, p.Version); err != nil {
+			return p, true
 		}
 	}
-	return ""
+	return Package{}, false
 }
 
 // show returns the archive's description of a package; version "" is the
@@ -183,7 +204,7 @@ func (a *apt) command(ctx context.Context, program string, args ...string) *exec
 		"-o", "Acquire::Languages=none",
 		"-o", "Acquire::IndexTargets::deb::DEP-11::DefaultEnabled=false",
 		"-o", "Acquire::IndexTargets::deb::Contents-deb::DefaultEnabled=false",
-		"-o", "APT::Architecture=amd64", "-o", "APT::Architectures=amd64",
+		"-o", "APT::Architecture=" + a.arch, "-o", "APT::Architectures=" + a.arch,
 		"-o", "APT::Sandbox::User=",
 	}
 	cmd := exec.CommandContext(ctx, program, append(private, args...)...)

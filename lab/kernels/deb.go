@@ -101,6 +101,9 @@ func writeFile(out files, path string, from io.Reader) error {
 	return errors.Join(err, f.Close())
 }
 
+// busyboxFile is where Debian has busybox, below /usr or not.
+const busyboxFile = "bin/busybox"
+
 // safeName refuses names that point out of the tree.
 func safeName(name string) (string, error) {
 	clean := path.Clean(strings.TrimPrefix(name, "./"))
@@ -110,7 +113,8 @@ func safeName(name string) (string, error) {
 	return clean, nil
 }
 
-// wanted: the image, its configuration, the modules and their lists.
+// wanted: the image, its configuration, the modules and their lists, and a shell
+// for guests of another architecture than this machine's.
 func wanted(name string) bool {
-	return strings.HasPrefix(name, "boot/vmlinuz-") || strings.HasPrefix(name, "boot/config-") || strings.HasPrefix(name, "lib/modules/")
+	return name == busyboxFile || strings.HasPrefix(name, "boot/vmlinuz-") || strings.HasPrefix(name, "boot/config-") || strings.HasPrefix(name, "lib/modules/")
 }

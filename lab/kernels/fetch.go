@@ -21,7 +21,7 @@ func (s Store) fetch(ctx context.Context, row Row) (Kernel, error) {
 	if k, err := s.cached(row); err == nil { // somebody else was faster
 		return k, nil
 	}
-	a, err := s.openApt(ctx, row.Suite)
+	a, err := s.openApts(ctx, row)
 	if err != nil {
 		if k, found := s.otherCached(row); found && ctx.Err() == nil {
 			k.Note = fmt.Sprintf("kernel %s: the pinned %s %s is not in the cache and could not be fetched; %s took its place (%v)",
@@ -31,13 +31,19 @@ func (s Store) fetch(ctx context.Context, row Row) (Kernel, error) {
 		return Kernel{}, fmt.Errorf("kernel %s: %w", row.Name, err)
 	}
 	note := ""
-	if gone := a.missing(ctx, row.Packages); gone != "" {
+	if gone, isGone := a.missing(ctx, row); isGone {
 		newer, err := a.newest(ctx, row)
 		if err != nil {
-			return Kernel{}, fmt.Errorf("kernel %s: package %s is gone from %s and nothing of its series takes its place: %w", row.Name, gone, row.Suite, err)
+			return Kernel{}, fmt.Errorf("kernel %s: package %s %s is gone from %s and nothing of its series takes its place: %w", row.Name, gone.Name, gone.Version, row.suiteOf(gone), err)
+		}
+		place := newer.Packages[0]
+		for _, p := range newer.Packages[1:] {
+			if gone.Suite != "" && p.Name == gone.Name {
+				place = p
+			}
 		}
 		note = fmt.Sprintf("kernel %s: the pinned %s %s is gone from %s; %s %s took its place, pin it with: rota-lab kernels update %s", row.Name,
-			row.Packages[0].Name, row.Packages[0].Version, row.Suite, newer.Packages[0].Name, newer.Packages[0].Version, row.Name)
+			gone.Name, gone.Version, row.suiteOf(gone), place.Name, place.Version, row.Name)
 		s.log("%s", note)
 		row = newer
 	}
@@ -71,7 +77,7 @@ func (s Store) otherCached(row Row) (Kernel, bool) {
 }
 
 // install downloads, verifies and unpacks a row's packages.
-func (s Store) install(ctx context.Context, a *apt, row Row) error {
+func (s Store) install(ctx context.Context, a apts, row Row) error {
 	temp, err := os.MkdirTemp(s.Dir, ".new-")
 	if err != nil {
 		return fmt.Errorf("kernel cache: %w", err)
@@ -80,7 +86,7 @@ func (s Store) install(ctx context.Context, a *apt, row Row) error {
 	tree := filepath.Join(temp, "tree")
 	for _, p := range row.Packages {
 		s.log("kernel %s: fetching %s %s (%d MB)", row.Name, p.Name, p.Version, p.Size>>20)
-		file, err := a.download(ctx, temp, p)
+		file, err := a[row.suiteOf(p)].download(ctx, temp, p)
 		if err != nil {
 			return cache.SpaceFix(s.Dir, err)
 		}

@@ -222,7 +222,7 @@ func store(t *testing.T, pinned, has string, spoil bool) (Store, Row) {
 	}
 	const name = "linux-image-6.18.15-cloud-amd64"
 	fakeApt(t, dir, name, has, sha)
-	row := Row{Name: "6.18", Series: "6.18", Suite: "trixie", Flavour: "cloud-amd64", Packages: []Package{{name, pinned, sha, 5}}}
+	row := Row{Name: "6.18", Series: "6.18", Suite: "trixie", Flavour: "cloud-amd64", Packages: []Package{{name, pinned, sha, 5, ""}}}
 	return Store{Dir: filepath.Join(t.TempDir(), "cache"), Lock: Lock{Rows: []Row{row}}, Mirrors: []Mirror{{"http://m", filepath.Join(dir, "apt-get")}}}, row
 }
 
@@ -260,7 +260,7 @@ func TestOfflineTakesAnotherVersionLoudly(t *testing.T) {
 	if _, err := s.Get(context.Background(), "6.18"); err != nil {
 		t.Fatal(err)
 	}
-	s.Lock.Rows[0].Packages = []Package{{row.Packages[0].Name, "1-2", sum, 5}}
+	s.Lock.Rows[0].Packages = []Package{{row.Packages[0].Name, "1-2", sum, 5, ""}}
 	s.Mirrors = []Mirror{{"http://m", "/no/such/keyring"}}
 	k, err := s.Get(context.Background(), "6.18")
 	if err != nil || k.Version != "1-1" || !strings.Contains(k.Note, "could not be fetched; 6.18.15-x took its place") {
@@ -331,12 +331,13 @@ func TestSeries(t *testing.T) {
 func FuzzImage(f *testing.F) {
 	f.Add([]byte(image("6.18.15-x")))
 	f.Add([]byte("HdrS"))
+	f.Add([]byte(arm64Image("Linux version 6.18.15-y (somebody)")))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		path := filepath.Join(t.TempDir(), "image")
 		if err := os.WriteFile(path, data, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if release, err := imageRelease(path); err == nil && strings.ContainsAny(release, "/\n ") {
+		if _, release, err := identify(path); err == nil && strings.ContainsAny(release, "/\n ") {
 			t.Errorf("release %q", release)
 		}
 		uncompress(path, io.Discard)

@@ -1,22 +1,21 @@
 // Package kernels keeps the kernels that the lab boots: the rows of the lock
 // file, fetched as Debian packages through the machine's own apt, checked
-// against their SHA-256 and unpacked into a cache. A path to a bzImage works
-// too.
+// against their SHA-256 and unpacked into a cache. A path to a bzImage, or to an
+// Image of arm64, works too.
 //
 // It installs nothing on the machine and needs no root: apt runs on a private
 // state in the cache. It boots nothing. cmd/rota-lab calls it.
 package kernels
 
 import (
-	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
 
+	"rota/lab/arch"
 	"rota/lab/cache"
 )
 
@@ -27,10 +26,12 @@ type Kernel struct {
 	Package    string // first package of the row, "" for a path
 	Version    string // of the package, "" for a path
 	Release    string // as uname -r
-	Image      string // bzImage
+	Arch       arch.Arch
+	Image      string // bzImage, or the Image of arm64
 	Boot       string // what a machine is given: the uncompressed kernel where there is one, else Image
 	ModulesDir string // .../lib/modules/RELEASE, "" when there are none
 	Config     string // the kernel's .config, "" when there is none
+	Busybox    string // of the kernel's architecture, "" when none came with it
 	Note       string // what a reader of the results must know, "" when nothing
 	tree       string // the row's directory in the cache
 }
@@ -47,7 +48,7 @@ type Store struct {
 func DefaultDir() (string, error) { return cache.Dir("kernels") }
 
 // Get returns the kernel that want names: a row or a series of the lock file,
-// or the path of a bzImage. A row that is not in the cache is fetched. A
+// or the path of an image. A row that is not in the cache is fetched. A
 // pinned version that the archive has dropped is replaced by the newest of its
 // series, and the kernel's Note says so.
 func (s Store) Get(ctx context.Context, want string) (Kernel, error) {
@@ -62,7 +63,7 @@ func (s Store) Get(ctx context.Context, want string) (Kernel, error) {
 	if err != nil {
 		k, err = s.fetch(ctx, row)
 	}
-	if err != nil || k.Boot != k.Image {
+	if err != nil || k.Boot != k.Image || k.Arch.Name != arch.AMD64().Name { // others are not compressed
 		return k, err
 	}
 	return s.uncompressed(k)
@@ -100,13 +101,16 @@ func (s Store) cached(r Row) (Kernel, error) {
 	if boot := filepath.Join(dir, bootFile); isFile(boot) {
 		k.Boot = boot
 	}
+	if busybox := filepath.Join(dir, busyboxFile); isFile(busybox) {
+		k.Busybox = busybox
+	}
 	if r.Unfit != "" {
 		k.Note = r.Unfit
 	}
 	return k, nil
 }
 
-// findImage finds the one bzImage of an unpacked row.
+// findImage finds the one image of an unpacked row.
 func findImage(dir string) (string, error) {
 	images, _ := filepath.Glob(filepath.Join(dir, "boot", "vmlinuz-*"))
 	inModules, _ := filepath.Glob(filepath.Join(dir, "lib", "modules", "*", "vmlinuz"))
@@ -117,15 +121,15 @@ func findImage(dir string) (string, error) {
 	return images[0], nil
 }
 
-// Open describes the bzImage at path, with the modules and the configuration
+// Open describes the image at path, with the modules and the configuration
 // that lie where distributions put them: beside it, below it, or on the
 // machine itself.
 func Open(path string) (Kernel, error) {
-	release, err := imageRelease(path)
+	a, release, err := identify(path)
 	if err != nil {
 		return Kernel{}, fmt.Errorf("kernel %q: %w", path, err)
 	}
-	k := Kernel{Name: path, Series: series(release), Release: release, Image: path, Boot: path}
+	k := Kernel{Name: path, Arch: a, Series: series(release), Release: release, Image: path, Boot: path}
 	dir := filepath.Dir(path)
 	for _, modules := range []string{dir, filepath.Join(dir, "lib/modules", release), filepath.Join(dir, "../lib/modules", release), filepath.Join(dir, "../usr/lib/modules", release), filepath.Join("/lib/modules", release)} {
 		if st, err := os.Stat(filepath.Join(modules, "kernel")); err == nil && st.IsDir() {
@@ -140,31 +144,6 @@ func Open(path string) (Kernel, error) {
 		}
 	}
 	return k, nil
-}
-
-// imageRelease reads the version string that the boot header points to.
-func imageRelease(path string) (string, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return "", err
-	}
-	defer f.Close()
-	head := make([]byte, 0x8000)
-	n, _ := f.ReadAt(head, 0)
-	head = head[:n]
-	if n < 0x210 || string(head[0x202:0x206]) != "HdrS" {
-		return "", errors.New("not a bzImage of x86; give the compressed kernel, vmlinuz")
-	}
-	at := 0x200 + int(head[0x20e]) + int(head[0x20f])<<8
-	if at >= n {
-		return "", errors.New("its boot header names no version")
-	}
-	text, _, _ := bytes.Cut(head[at:], []byte{0})
-	release, _, _ := strings.Cut(string(text), " ")
-	if release == "" || strings.ContainsAny(release, "/\n") {
-		return "", errors.New("its boot header names no version")
-	}
-	return release, nil
 }
 
 // series is the part of a release before the second dot: "6.18".

@@ -9,6 +9,8 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+
+	"rota/lab/arch"
 )
 
 // Lock is the lock file: every kernel of the lab, pinned.
@@ -21,7 +23,7 @@ type Row struct {
 	Name     string    // what --kernel takes: "6.18", "6.18-binder"
 	Series   string    // "6.18": the newest of it may take the place of a version that is gone
 	Suite    string    // of the Debian archive
-	Flavour  string    // "cloud-amd64" or "amd64"
+	Flavour  string    // "cloud-amd64", "amd64", "cloud-arm64": what follows the last dash is the architecture
 	Comment  string    // what the row is for
 	Unfit    string    // why it is for tests only, "" when it is fit for scenarios
 	Packages []Package // in unpacking order; the one with the image first
@@ -32,6 +34,7 @@ type Package struct {
 	Name, Version string
 	SHA256        string // 64 hexadecimal digits
 	Size          int64  // bytes of the package file
+	Suite         string // "" = the row's
 }
 
 // Find returns the row called want, or the first row of that series, or the
@@ -70,6 +73,20 @@ func (l Lock) Index(name string) int {
 	return -1
 }
 
+// Arch is what the row's kernel runs on.
+func (r Row) Arch() arch.Arch {
+	a, _ := arch.OfFlavour(r.Flavour)
+	return a
+}
+
+// suiteOf is where one of the row's packages is.
+func (r Row) suiteOf(p Package) string {
+	if p.Suite != "" {
+		return p.Suite
+	}
+	return r.Suite
+}
+
 // Bytes is the size of the row's package files together.
 func (r Row) Bytes() int64 {
 	var sum int64
@@ -84,7 +101,7 @@ func (r Row) Bytes() int64 {
 func (r Row) dirName() string { return r.Name + "_" + r.Packages[0].Version }
 
 // ParseLock reads a lock file: stanzas of "Key: value" lines separated by
-// empty lines, # comments, one "Package: NAME VERSION SHA256 SIZE" per package.
+// empty lines, # comments, one "Package: NAME VERSION SHA256 SIZE [SUITE]" per package.
 func ParseLock(text []byte) (Lock, error) {
 	var l Lock
 	var r Row
@@ -160,16 +177,22 @@ func (r *Row) set(line string) error {
 
 func parsePackage(value string) (Package, error) {
 	words := strings.Fields(value)
-	if len(words) != 4 {
-		return Package{}, fmt.Errorf("package %.60q: must be NAME VERSION SHA256 SIZE", value)
+	if len(words) == 4 {
+		words = append(words, "")
 	}
-	p := Package{Name: words[0], Version: words[1], SHA256: words[2]}
+	if len(words) != 5 {
+		return Package{}, fmt.Errorf("package %.60q: must be NAME VERSION SHA256 SIZE, and a SUITE that is not the row's", value)
+	}
+	p := Package{Name: words[0], Version: words[1], SHA256: words[2], Suite: words[4]}
 	var err error
 	if p.Size, err = strconv.ParseInt(words[3], 10, 64); err != nil || p.Size <= 0 {
 		return p, fmt.Errorf("package %q: size %q: must be a number of bytes", p.Name, words[3])
 	}
 	return p, p.check()
 }
+
+// wordPattern is what rows, series, suites and flavours may be called.
+const wordPattern = `^[a-z0-9][a-z0-9.-]*$`
 
 // check refuses what must not reach a command line or a path.
 func (p Package) check() error {
@@ -182,15 +205,21 @@ func (p Package) check() error {
 	if sum, err := hex.DecodeString(p.SHA256); err != nil || len(sum) != 32 {
 		return fmt.Errorf("package %q: SHA-256 %.70q: must be 64 hexadecimal digits", p.Name, p.SHA256)
 	}
+	if p.Suite != "" && !regexp.MustCompile(wordPattern).MatchString(p.Suite) {
+		return fmt.Errorf("package %q: suite %.40q: must be lower-case letters, digits, dots and dashes", p.Name, p.Suite)
+	}
 	return nil
 }
 
 func (r Row) check() error {
-	word := regexp.MustCompile(`^[a-z0-9][a-z0-9.-]*$`)
+	word := regexp.MustCompile(wordPattern)
 	for _, field := range [][2]string{{"Row", r.Name}, {"Series", r.Series}, {"Suite", r.Suite}, {"Flavour", r.Flavour}} {
 		if !word.MatchString(field[1]) {
 			return fmt.Errorf("row %q: %s %.40q: must be lower-case letters, digits, dots and dashes", r.Name, field[0], field[1])
 		}
+	}
+	if _, known := arch.OfFlavour(r.Flavour); !known {
+		return fmt.Errorf("row %q: flavour %q: must end in amd64 or arm64", r.Name, r.Flavour)
 	}
 	if len(r.Packages) == 0 {
 		return fmt.Errorf("row %q: no package", r.Name)
@@ -199,7 +228,8 @@ func (r Row) check() error {
 }
 
 // lockHead explains the file to whoever opens it.
-const lockHead = `# The kernels of the lab, one stanza each: Package lines are NAME VERSION SHA256 SIZE.
+const lockHead = `# The kernels of the lab, one stanza each: Package lines are NAME VERSION SHA256 SIZE,
+# and the SUITE of a package that is not of the row's.
 # Refresh a row with: rota-lab kernels update ROW
 `
 
@@ -216,7 +246,8 @@ func (l Lock) Write(w io.Writer) error {
 			fmt.Fprintf(&b, "Unfit: %s\n", r.Unfit)
 		}
 		for _, p := range r.Packages {
-			fmt.Fprintf(&b, "Package: %s %s %s %d\n", p.Name, p.Version, p.SHA256, p.Size)
+			line := fmt.Sprintf("Package: %s %s %s %d %s", p.Name, p.Version, p.SHA256, p.Size, p.Suite)
+			b.WriteString(strings.TrimSpace(line) + "\n")
 		}
 	}
 	_, err := io.WriteString(w, b.String())

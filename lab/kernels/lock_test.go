@@ -41,9 +41,9 @@ func TestParseLock(t *testing.T) {
 	l := mustParse(t, goodLock)
 	want := Lock{Rows: []Row{
 		{Name: "6.18", Series: "6.18", Suite: "trixie-backports", Flavour: "cloud-amd64", Comment: "the default",
-			Packages: []Package{{"linux-image-6.18.15+deb13-cloud-amd64", "6.18.15-1~bpo13+1", sum, 100}}},
+			Packages: []Package{{"linux-image-6.18.15+deb13-cloud-amd64", "6.18.15-1~bpo13+1", sum, 100, ""}}},
 		{Name: "7.2", Series: "7.2", Suite: "sid", Flavour: "cloud-amd64", Unfit: "broken BTF",
-			Packages: []Package{{"linux-binary-7.2.13+deb14-cloud-amd64", "7.2.13-1", sum, 5}, {"linux-modules-7.2.13+deb14-cloud-amd64", "7.2.13-1", sum, 6}}},
+			Packages: []Package{{"linux-binary-7.2.13+deb14-cloud-amd64", "7.2.13-1", sum, 5, ""}, {"linux-modules-7.2.13+deb14-cloud-amd64", "7.2.13-1", sum, 6, ""}}},
 	}}
 	if diff := cmp.Diff(want, l); diff != "" {
 		t.Error(diff)
@@ -57,7 +57,7 @@ func TestParseLockRefuses(t *testing.T) {
 	for name, c := range map[string]struct{ text, want string }{
 		"unknown key":   {"Row: a\nEvil: b\n", `line 2: unknown key "Evil"`},
 		"no colon":      {"Row\n", "line 1: "},
-		"no package":    {"Row: a\nSeries: a\nSuite: a\nFlavour: a\n", "no package"},
+		"no package":    {"Row: a\nSeries: a\nSuite: a\nFlavour: amd64\n", "no package"},
 		"short package": {"Package: a 1\n", "must be NAME VERSION SHA256 SIZE"},
 		"bad sum":       {"Package: a 1 abc 5\n", "64 hexadecimal digits"},
 		"bad size":      {"Package: a 1 " + sum + " -5\n", "number of bytes"},
@@ -65,6 +65,8 @@ func TestParseLockRefuses(t *testing.T) {
 		"bad version":   {"Package: a ../1 " + sum + " 5\n", "not a version"},
 		"path in a row": {strings.Replace(goodLock, "Row: 6.18", "Row: ../x", 1), "must be lower-case"},
 		"twice":         {goodLock + "\n" + goodLock, "twice"},
+		"architecture":  {"Row: a\nSeries: a\nSuite: a\nFlavour: cloud-s390x\nPackage: a 1 " + sum + " 5\n", "must end in amd64 or arm64"},
+		"bad suite":     {"Package: a 1 " + sum + " 5 ../x\n", `suite "../x"`},
 		"endless line":  {"Row: " + strings.Repeat("x", 1<<17), "token too long"},
 	} {
 		if _, err := ParseLock([]byte(c.text)); err == nil || !strings.Contains(err.Error(), c.want) {
@@ -91,7 +93,7 @@ func TestOurLock(t *testing.T) {
 		t.Fatal(err)
 	}
 	l := mustParse(t, string(text))
-	want := []string{"6.1", "6.1-binder", "6.12", "6.12-binder", "6.17", "6.18", "6.18-binder", "6.19", "7.0", "7.1", "7.2.12", "7.2", "7.2-binder"}
+	want := []string{"6.1", "6.1-binder", "6.12", "6.12-binder", "6.17", "6.18", "6.18-binder", "6.18-arm64", "6.19", "7.0", "7.1", "7.2.12", "7.2", "7.2-binder"}
 	if diff := cmp.Diff(want, l.Names()); diff != "" {
 		t.Error(diff)
 	}

@@ -9,8 +9,9 @@ import (
 )
 
 // newest returns the row with the packages of the newest kernel of its series
-// and flavour that the suite has.
-func (a *apt) newest(ctx context.Context, row Row) (Row, error) {
+// and flavour that the suite has, and the newest of those of other suites.
+func (all apts) newest(ctx context.Context, row Row) (Row, error) {
+	a := all[row.Suite]
 	out, err := a.run(ctx, "apt-cache", "pkgnames", "linux-")
 	if err != nil {
 		return row, err
@@ -20,12 +21,22 @@ func (a *apt) newest(ctx context.Context, row Row) (Row, error) {
 	if release == "" {
 		return row, fmt.Errorf("suite %s has no kernel of series %s with flavour %s", row.Suite, row.Series, row.Flavour)
 	}
-	row.Packages = nil
+	var wanted []Package
 	for _, name := range packagesOf(names, release) {
-		p, err := a.show(ctx, name, "")
+		wanted = append(wanted, Package{Name: name})
+	}
+	for _, p := range row.Packages {
+		if p.Suite != "" {
+			wanted = append(wanted, Package{Name: p.Name, Suite: p.Suite})
+		}
+	}
+	row.Packages = nil
+	for _, w := range wanted {
+		p, err := all[row.suiteOf(w)].show(ctx, w.Name, "")
 		if err != nil {
 			return row, err
 		}
+		p.Suite = w.Suite
 		row.Packages = append(row.Packages, p)
 	}
 	return row, nil
@@ -81,7 +92,7 @@ func olderRelease(a, b string) bool {
 // Update pins the newest kernel of the row's series and returns the new row
 // and whether it differs. The lock file is the caller's to write.
 func (s Store) Update(ctx context.Context, row Row) (Row, bool, error) {
-	a, err := s.openApt(ctx, row.Suite)
+	a, err := s.openApts(ctx, row)
 	if err != nil {
 		return row, false, fmt.Errorf("kernel %s: %w", row.Name, err)
 	}

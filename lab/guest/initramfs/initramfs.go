@@ -17,10 +17,13 @@ import (
 	"time"
 
 	"github.com/cavaliergopher/cpio"
+
+	"rota/lab/arch"
 )
 
 // Image is a file system being collected. The zero value is not ready: use New.
 type Image struct {
+	Arch    arch.Arch // of its programs; the zero value = any
 	entries map[string]entry
 }
 

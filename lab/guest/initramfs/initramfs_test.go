@@ -13,6 +13,8 @@ import (
 	"testing"
 
 	"github.com/cavaliergopher/cpio"
+
+	"rota/lab/arch"
 )
 
 func bytesOf(t *testing.T, im *Image) []byte {
@@ -132,6 +134,21 @@ func TestLibrariesRefuses(t *testing.T) {
 	}
 	if err := New().AddProgram(path); err == nil || !strings.Contains(err.Error(), "as ELF") {
 		t.Error(err)
+	}
+}
+
+func TestProgramsOfAnotherArchitectureAreRefused(t *testing.T) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, a := range []arch.Arch{arch.AMD64(), arch.ARM64()} {
+		im := New()
+		im.Arch = a
+		err := im.AddProgram(self)
+		if own := a.Name == arch.Own().Name; own != (err == nil) || !own && !strings.Contains(err.Error(), "built for "+arch.Own().Name+" and can't run in a guest of "+a.Name) {
+			t.Errorf("%s: %v", a.Name, err)
+		}
 	}
 }
 

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"sort"
 	"strings"
+
+	"rota/lab/arch"
 )
 
 // AddProgram copies a host program to /bin/NAME together with its dynamic
@@ -68,6 +70,9 @@ func (im *Image) addProgramAs(guest, host string) error {
 	if bytes.HasPrefix(data, []byte("#!")) {
 		return nil // a script: its interpreter must be in the image anyway
 	}
+	if err := im.fits(data); err != nil {
+		return fmt.Errorf("program %q: %w", host, err)
+	}
 	real, err := filepath.EvalSymlinks(host)
 	if err != nil {
 		return err
@@ -86,6 +91,19 @@ func (im *Image) addProgramAs(guest, host string) error {
 	}
 	// /lib64 and /usr/lib are links to /lib in the guest.
 	return im.AddFile("/lib/"+filepath.Base(interpreter), interpreter)
+}
+
+// fits refuses a program of another architecture than the image's.
+func (im *Image) fits(program []byte) error {
+	f, err := elf.NewFile(bytes.NewReader(program))
+	if err != nil || im.Arch.Name == "" || f.Machine == im.Arch.ELF {
+		return nil // what is no program is refused in other words
+	}
+	built := f.Machine.String()
+	if a, known := arch.OfELF(f.Machine); known {
+		built = a.Name
+	}
+	return fmt.Errorf("built for %s and can't run in a guest of %s; give one that is built for %s", built, im.Arch.Name, im.Arch.Name)
 }
 
 // Libraries returns the files of all libraries that the ELF program at path
