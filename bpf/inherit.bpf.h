@@ -420,10 +420,27 @@ __noinline int inherit_pass_on(u64 edge, u64 lock)
 	return 0;
 }
 
+/*
+ * Does who calls over binder wake before the answer? Any sleep may end so, and goes on: a
+ * thread that woke it for its last sleep may have been late. Who waits on is not
+ * seen again; the end of the ioctl is. Only who serves the call answers it.
+ */
+static __always_inline bool inherit_wakes_early(const struct task_ctx *taskc)
+{
+	u64 edge = READ_ONCE(taskc->waits);
+
+	return INHERIT_REASON(edge) == ROTA_BINDER && taskc->called &&
+	       INHERIT_TID(edge) != (s32)bpf_get_current_pid_tgid();
+}
+
 /* The wait of a task that wakes is over: for a lock, if it was one, or otherwise. */
 static __always_inline void inherit_wake(struct task_struct *p, struct task_ctx *taskc)
 {
-	u32 reason = INHERIT_REASON(inherit_end(taskc));
+	u32 reason;
+
+	if (inherit_wakes_early(taskc))
+		return;
+	reason = INHERIT_REASON(inherit_end(taskc));
 
 	if (reason == ROTA_LOCK || reason == ROTA_FUTEX)
 		inherit_pass_on(inherit_edge(p, reason), taskc->lock);
