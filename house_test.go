@@ -149,9 +149,10 @@ var mayImport = []struct {
 }{
 	{"cmd/rota-lab", []string{"rota/lab/"}},
 	{"cmd/rota", []string{"rota/internal/", "rota/bench/"}},
-	{"internal/daemon", []string{"rota/internal/config", "rota/internal/class", "rota/internal/sched", "rota/internal/api", "rota/internal/dedicate", "rota/internal/cpulist", "rota/internal/identity", "rota/internal/where", "rota/internal/frequency"}},
+	{"internal/daemon", []string{"rota/internal/config", "rota/internal/class", "rota/internal/sched", "rota/internal/api", "rota/internal/dedicate", "rota/internal/cpulist", "rota/internal/identity", "rota/internal/where", "rota/internal/frequency", "rota/internal/counters"}},
 	{"internal/config", []string{"rota/internal/nearest", "rota/internal/cpulist"}},
 	{"internal/sched", []string{"rota/internal/cpulist"}},
+	{"internal/counters", []string{"rota/internal/cpulist"}},
 	{"internal/dedicate", []string{"rota/internal/cpulist"}},
 	{"internal/where", []string{"rota/internal/nearest", "rota/internal/identity"}},
 	{"internal/", nil},

@@ -54,6 +54,7 @@ struct cpu_ctx {
 	u32 curr_tid;  /* 0: nothing of ours right now */
 	u32 curr_class;
 	u32 curr_weight;
+	u32 curr_bound; /* how much of its work waits for memory, see pace.bpf.h */
 	u32 llc;
 	u32 owner;	/* whose CPU it is: class + 1, 0: everybody's; written by rota_own() */
 	u32 lends;	/* and it runs others' tasks while it would be idle */

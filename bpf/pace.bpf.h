@@ -7,17 +7,26 @@
  *
  * How: virtual time runs by the time that the work would have taken at full speed
  * (pace.h), so that shares of progress follow the weights, also between CPUs of
- * different speed. How much a task waits for memory is what its class declares;
- * how fast a CPU runs comes from the daemon, which reads it a few times a second.
+ * different speed. How much a task waits for memory is counted (counter.bpf.h), else what
+ * its class declares; how fast a CPU runs is counted too, or comes from the daemon, which
+ * reads it a few times a second.
  *
  * Limits: caps, cpu.max and the length of turns stay in CPU time. What counts
  * is the last speed that the daemon read.
  */
 
-u32 cpu_speed[ROTA_MAX_CPUS]; /* set by the daemon: 1..PACE_FULL; 0: not known */
+u32 cpu_speed[ROTA_MAX_CPUS]; /* 1..PACE_FULL, 0: not known; set by the daemon, or as counted */
 
-/* The time that ns of a class's work on this CPU would have taken at full speed. */
-static __always_inline u64 pace_ns(u64 ns, u32 class, u32 cpu)
+/* How much of the task's work waits for memory, of PACE_FULL. */
+static __always_inline u32 pace_bound(const struct task_ctx *taskc)
+{
+	if (taskc->bound != COUNTER_UNKNOWN)
+		return taskc->bound;
+	return task_class(taskc)->memory_bound;
+}
+
+/* The time that ns of work, of which bound waits, would have taken at full speed. */
+static __always_inline u64 pace_ns(u64 ns, u32 bound, u32 cpu)
 {
 	u32 speed;
 
@@ -26,5 +35,5 @@ static __always_inline u64 pace_ns(u64 ns, u32 class, u32 cpu)
 	speed = READ_ONCE(cpu_speed[cpu & (ROTA_MAX_CPUS - 1)]);
 	if (!speed || speed >= PACE_FULL)
 		return ns;
-	return pace_scale(ns, task_class_at(class)->memory_bound, speed);
+	return pace_scale(ns, bound, speed);
 }

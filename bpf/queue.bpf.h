@@ -89,7 +89,7 @@ static __always_inline void queue_charge_ahead(struct cpu_ctx *cpuc, u64 now_ns)
 		return;
 	if (elapsed_ns <= 0 || !cpuc->curr_tid || !cpuc->curr_weight)
 		return;
-	done_ns = pace_ns(elapsed_ns, cpuc->curr_class, cpuc->queues[0].cpu);
+	done_ns = pace_ns(elapsed_ns, cpuc->curr_bound, cpuc->queues[0].cpu);
 	vt = eevdf_vt(done_ns, cpuc->curr_weight);
 	record_ahead(cpuc, done_ns);
 	cpuc->curr_at_ns = now_ns;

@@ -45,6 +45,7 @@
 #include "rota.h"
 #include "eevdf.h"
 #include "pace.h"
+#include "counter.h"
 #include "cpu.bpf.h"
 #include "stats.bpf.h"
 #include "group.bpf.h"
@@ -65,6 +66,7 @@
 #include "class.bpf.h"
 #include "explain.bpf.h"
 #include "dump.bpf.h"
+#include "counter.bpf.h"
 
 char _license[] SEC("license") = "GPL";
 
@@ -189,7 +191,7 @@ void ROTA_OP(enqueue, struct task_struct *p, u64 enq_flags)
 static void charge(struct task_struct *p, struct task_ctx *taskc, struct cpu_ctx *cpuc, u32 cpu)
 {
 	u64 delta_ns = p->se.sum_exec_runtime - taskc->exec_ns;
-	u64 done_ns = pace_ns(delta_ns, taskc->class, cpu);
+	u64 done_ns = pace_ns(delta_ns, pace_bound(taskc), cpu);
 	struct rota_class_stats *stats = stats_class(taskc->class);
 
 	taskc->exec_ns += delta_ns;
@@ -216,6 +218,7 @@ static void note_running(struct task_struct *p, struct task_ctx *taskc, struct c
 	cpuc->curr_tid = p->pid;
 	cpuc->curr_class = taskc->class;
 	cpuc->curr_weight = taskc->weight;
+	cpuc->curr_bound = pace_bound(taskc);
 	cpuc->curr_at_ns = now_ns;
 	cpuc->curr_since_ns = now_ns;
 	cpuc->curr_end_ns = now_ns + p->scx.slice;
@@ -523,6 +526,7 @@ s32 ROTA_OP(init_task, struct task_struct *p, struct scx_init_task_args *args)
 	taskc->fresh = args->fork;
 	taskc->tid = p->pid;
 	taskc->tier = ROTA_FAIR;
+	taskc->bound = COUNTER_UNKNOWN;
 	task_outdate(taskc);
 	class_count(taskc->class, 1);
 	return 0;

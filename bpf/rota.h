@@ -70,11 +70,20 @@ struct rota_class {
 	__u32 pad;
 };
 
+/* Counters of the processor, see counter.bpf.h. Set by the daemon. */
+struct rota_counters {
+	__u64 latency_ps; /* waits are accesses that take so long each; 0: they are cycles */
+	__u32 waits;	  /* 1: waits are counted */
+	__u32 cycles;	  /* 1: all cycles are counted */
+};
+
 /* Counters of one class on one CPU; they only grow. */
 struct rota_class_stats {
 	__s64 tasks; /* live tasks: the sum over CPUs counts */
 	__u64 runtime_ns;
 	__u64 progress_ns; /* the time that the same would have taken at full speed */
+	__u64 waited_ns;   /* that waited for memory, as counted */
+	__u64 counted_ns;  /* of so much, as at full speed */
 	__u64 dispatches;
 	__u64 preempting;
 	__u64 preempted;

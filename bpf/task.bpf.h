@@ -30,12 +30,13 @@ struct task_ctx {
 	u64 custom_ns;	  /* the slice that it asked for itself, 0: none */
 	u64 woke_exec_ns; /* exec_ns when it last slept */
 	u64 brief_ns;	  /* what it uses between two sleeps, a moving mean, 0: not known */
-	u64 name[2];	  /* p->comm when the daemon was last asked about it */
-	u32 weight;	  /* 1024: nice 0 in a class of weight 100 */
-	u32 generation;	  /* of the knobs that these copies came from */
-	s32 joined;	  /* the CPU in whose queue it competes, -1: none */
-	s32 left;	  /* the CPU whose queue it left last, -1: none */
-	u32 ghost_w;	  /* the weight of its ghost there, 0: none */
+	struct counter_mean counted; /* its work, see counter.bpf.h */
+	u64 name[2];		     /* p->comm when the daemon was last asked about it */
+	u32 weight;		     /* 1024: nice 0 in a class of weight 100 */
+	u32 generation;		     /* of the knobs that these copies came from */
+	s32 joined;		     /* the CPU in whose queue it competes, -1: none */
+	s32 left;		     /* the CPU whose queue it left last, -1: none */
+	u32 ghost_w;		     /* the weight of its ghost there, 0: none */
 	u32 ghost_epoch;
 	u32 user;     /* whose rights it had then */
 	u32 asked;    /* how often the daemon was asked about it; atomic add */
@@ -68,6 +69,7 @@ struct task_ctx {
 	u32 group_epoch; /* of the scale in its weight */
 	u16 group;	 /* its cgroup, see group.bpf.h */
 	u16 class;
+	u16 bound;  /* how much of its work waits for memory, of PACE_FULL; COUNTER_UNKNOWN */
 	u8 tier;    /* that it competes in; may lag behind its class until refreshed */
 	u8 rescued; /* it was moved forward by the starvation bound */
 	u8 fresh;   /* new: its first request is half as long (eevdf: PLACE_DEADLINE_INITIAL) */

@@ -7,11 +7,13 @@ import (
 	"io/fs"
 	"os"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/sys/unix"
 
 	"rota/bench/binder"
+	"rota/internal/counters"
 	"rota/internal/frequency"
 	"rota/internal/sched"
 )
@@ -21,14 +23,14 @@ func checkCommand() *cobra.Command {
 		Use:   "check",
 		Short: "Tell whether this machine can run rota, and what to do if not",
 		Long: `check looks at the kernel, its type information and functions, at our privileges,
-for binder and for the frequencies of the CPUs, without changing anything.
+for binder and for the frequencies and counters of the CPUs, without changing anything.
 
 Exit code: 0 rota can run; 78 this kernel can't run it; 1 anything else.`,
 		Example: `  rota check
   rota check --json`,
 		Args: atMost(0),
 		RunE: func(c *cobra.Command, _ []string) error {
-			findings := append(sched.Check(), checkBinder(os.DirFS("/")), checkFrequency(os.DirFS("/")))
+			findings := append(sched.Check(), checkBinder(os.DirFS("/")), checkFrequency(os.DirFS("/")), checkCounters(os.DirFS("/"), counters.Open))
 			if wantJSON(c) {
 				if err := writeJSON(c, checkAnswer(findings)); err != nil {
 					return err
@@ -138,6 +140,19 @@ func checkFrequency(root fs.FS) sched.Finding {
 		known += "; not of all: " + f.Detail
 	}
 	f.Detail = known
+	return f
+}
+
+// checkCounters looks whether this processor counts how much programs wait for memory.
+func checkCounters(root fs.FS, open func(fs.FS, string, time.Duration, []int) (*counters.Set, error)) sched.Finding {
+	f := sched.Finding{Name: "counters"}
+	set, err := open(root, "", 0, []int{0})
+	if err != nil {
+		f.Detail, f.Fix = err.Error(), "only for scheduler.frequencyFairness: declare memoryBound of the classes there"
+		return f
+	}
+	defer set.Close()
+	f.OK, f.Detail = true, set.Source.Name
 	return f
 }
 

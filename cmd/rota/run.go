@@ -11,12 +11,14 @@ import (
 	"strings"
 	"sync"
 	"syscall"
+	"time"
 
 	systemd "github.com/coreos/go-systemd/v22/daemon"
 	"github.com/spf13/cobra"
 	"golang.org/x/sys/unix"
 
 	"rota/internal/api"
+	"rota/internal/counters"
 	"rota/internal/daemon"
 	"rota/internal/sched"
 	"rota/internal/where"
@@ -97,11 +99,14 @@ func runOptions(source daemon.Source, log *slog.Logger) daemon.Options {
 		Root:         os.DirFS("/"),
 		Passwd:       passwdFile,
 		OpenFunction: openFunction,
-		Notify:       func(state string) { _, _ = systemd.SdNotify(false, state) },
-		Log:          log,
-		Version:      version,
-		Kernel:       release(),
-		Watchdog:     watchdog,
+		OpenCounters: func(event string, latency time.Duration, cpus []int) (*counters.Set, error) {
+			return counters.Open(os.DirFS("/"), event, latency, cpus)
+		},
+		Notify:   func(state string) { _, _ = systemd.SdNotify(false, state) },
+		Log:      log,
+		Version:  version,
+		Kernel:   release(),
+		Watchdog: watchdog,
 	}
 }
 

@@ -125,12 +125,29 @@ func writePaces(w io.Writer, s api.Status) {
 	case s.Frequency.Note != "":
 		fmt.Fprintf(w, "frequency fairness: where no speed is known time counts as it is: %s\n", safe(s.Frequency.Note))
 	}
+	writeCounters(w, s.Frequency)
 	for _, c := range s.Classes {
 		if c.RuntimeMicros == 0 {
 			continue
 		}
-		fmt.Fprintf(w, "class %s gets on at %.1f%% of full speed (%.0f%% memory bound): %.1f%% of all progress\n", safe(c.Name),
-			100*float64(c.ProgressMicros)/float64(c.RuntimeMicros), c.MemoryBoundPercent, c.ProgressSharePercent)
+		words := "memory bound"
+		if c.MemoryBoundCounted {
+			words += ", as counted"
+		}
+		fmt.Fprintf(w, "class %s gets on at %.1f%% of full speed (%.0f%% %s): %.1f%% of all progress\n", safe(c.Name),
+			100*float64(c.ProgressMicros)/float64(c.RuntimeMicros), c.MemoryBoundPercent, words, c.ProgressSharePercent)
+	}
+}
+
+// writeCounters says what counts how much tasks wait for memory, or why nothing does.
+func writeCounters(w io.Writer, f api.Frequency) {
+	switch {
+	case f.Counters != "" && f.CountersNote != "":
+		fmt.Fprintf(w, "counters: %s, not in use: %s\n", safe(f.Counters), safe(f.CountersNote))
+	case f.Counters != "":
+		fmt.Fprintf(w, "counters: %s\n", safe(f.Counters))
+	case f.CountersNote != "":
+		fmt.Fprintf(w, "counters: none, what waits for memory is as declared: %s\n", safe(f.CountersNote))
 	}
 }
 

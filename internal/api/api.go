@@ -83,7 +83,8 @@ type Class struct {
 	// What the same would have taken at full speed, where frequency fairness is on.
 	ProgressMicros       int64    `json:"progressMicros"`
 	ProgressSharePercent float64  `json:"progressSharePercent"` // of that of all classes
-	MemoryBoundPercent   float64  `json:"memoryBoundPercent"`   // of its time, that frequencies do not change, as declared
+	MemoryBoundPercent   float64  `json:"memoryBoundPercent"`   // of its time at full speed, that frequencies do not change
+	MemoryBoundCounted   bool     `json:"memoryBoundCounted"`   // that was counted; else it is as declared
 	Dispatches           uint64   `json:"dispatches"`
 	Preempting           uint64   `json:"preempting"`
 	Preempted            uint64   `json:"preempted"`
@@ -183,6 +184,10 @@ type CPU struct {
 type Frequency struct {
 	Mode string `json:"mode"` // off, on, frequency
 	Note string `json:"note"` // why the speeds of the CPUs are not known; empty: they are
+	// Counters is what counts how much tasks wait for memory; empty: nothing does, it is
+	// as declared, and CountersNote says why, unless nobody wanted that.
+	Counters     string `json:"counters"`
+	CountersNote string `json:"countersNote"`
 }
 
 // Function is a function of the kernel that rules name.

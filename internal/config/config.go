@@ -21,6 +21,9 @@ const (
 	MinWeight          = 1
 	MaxWeight          = 10000
 
+	MinAccessLatency = time.Nanosecond
+	MaxAccessLatency = time.Millisecond
+
 	DefaultSlice           = 2100 * time.Microsecond
 	DefaultStarvationBound = time.Second
 	DefaultWeight          = 100
@@ -50,6 +53,12 @@ const (
 	FrequencyOnly = "frequency" // each core compared with its own top
 )
 
+// The values of counters; others are events.
+const (
+	CountersAuto = "auto" // what this processor has
+	CountersOff  = "off"
+)
+
 // DefaultClass is the name of the class of unmatched tasks: always there,
 // always first.
 const DefaultClass = "default"
@@ -64,9 +73,13 @@ type Config struct {
 	StarvationBound time.Duration // MinStarvationBound..MaxStarvationBound
 	Fair            Fair
 	Inherit         Inherit
-	Frequency       string  // FrequencyOff, FrequencyOn or FrequencyOnly
-	Classes         []Class // Classes[0] is DefaultClass; at most MaxClasses
-	Rules           []Rule  // in the file's order; the first match wins
+	Frequency       string // FrequencyOff, FrequencyOn or FrequencyOnly
+	Counters        string // CountersAuto, CountersOff, or an event: rHEX or GROUP:NAME
+	// AccessLatency is how long each counted event waits, up to MaxAccessLatency; 0: what is
+	// counted are cycles.
+	AccessLatency time.Duration
+	Classes       []Class // Classes[0] is DefaultClass; at most MaxClasses
+	Rules         []Rule  // in the file's order; the first match wins
 }
 
 // Fair are the switches of the fair tier: what EEVDF leaves open.
@@ -158,6 +171,7 @@ func Default() *Config {
 		Fair:            balanced().fair,
 		Inherit:         everyWait(),
 		Frequency:       FrequencyOff,
+		Counters:        CountersAuto,
 		Classes:         []Class{{Name: DefaultClass, Tier: TierFair, Weight: DefaultWeight}},
 	}
 }

@@ -26,6 +26,8 @@ scheduler:
   fair: {runToParity: false, preemptShort: true}
   preset: latency
   frequencyFairness: frequency
+  counters: "raw_syscalls:sys_enter"
+  accessLatency: 80ns
   inherit: {locks: false}
 classes:
   - name: default
@@ -54,15 +56,17 @@ rules:
 		Fair:            Fair{PreemptShort: true, EligibilityCheck: true, BriefRequests: true},
 		Inherit:         Inherit{Futex: true, Wakeups: true, Binder: true},
 		Frequency:       FrequencyOnly,
+		Counters:        "raw_syscalls:sys_enter",
+		AccessLatency:   80 * time.Nanosecond,
 		Classes: []Class{
-			{Name: "default", Tier: TierFair, Weight: 200, Line: 10},
-			{Name: "network", Tier: TierPriority, Weight: 100, Slice: time.Millisecond, Cap: 900, Inherit: true, DynamicSlice: true, Line: 12},
-			{Name: "ui", Tier: TierPriority, Weight: 100, Cap: 950, Line: 13},
-			{Name: "batch-2", Tier: TierBackground, Weight: 1, MemoryBound: 0.4, Line: 17},
+			{Name: "default", Tier: TierFair, Weight: 200, Line: 12},
+			{Name: "network", Tier: TierPriority, Weight: 100, Slice: time.Millisecond, Cap: 900, Inherit: true, DynamicSlice: true, Line: 14},
+			{Name: "ui", Tier: TierPriority, Weight: 100, Cap: 950, Line: 15},
+			{Name: "batch-2", Tier: TierBackground, Weight: 1, MemoryBound: 0.4, Line: 19},
 		},
 		Rules: []Rule{
-			{Cgroup: "kubepods.slice/**/upf-*", Class: "network", Line: 22},
-			{Comm: "RenderThread", Exe: "/system/*", User: "1000", Class: "ui", Line: 24},
+			{Cgroup: "kubepods.slice/**/upf-*", Class: "network", Line: 24},
+			{Comm: "RenderThread", Exe: "/system/*", User: "1000", Class: "ui", Line: 26},
 		},
 	}
 	got, err := Parse("rota.yaml", []byte(text), anyPattern)
@@ -92,7 +96,7 @@ func TestParseFaults(t *testing.T) {
 		{"unknown key", "scheduler:\n  slise: 1ms\n", `f:2: scheduler: unknown key "slise": did you mean slice?`},
 		{"unknown section", "rule: []\n", `f:1: unknown key "rule": did you mean rules?`},
 		{"case of a key", "scheduler: {starvationbound: 1s}", `f:1: scheduler: unknown key "starvationbound": did you mean starvationBound?`},
-		{"far from any key", "scheduler: {zzzz: 1}", `f:1: scheduler: unknown key "zzzz": known are preset, slice, starvationBound, fair, inherit, frequencyFairness`},
+		{"far from any key", "scheduler: {zzzz: 1}", `f:1: scheduler: unknown key "zzzz": known are preset, slice, starvationBound, fair, inherit, frequencyFairness, counters, accessLatency`},
 		{"no unit", "scheduler: {slice: 2800}", `f:1: scheduler: slice "2800" is not a duration: write a number with its unit us, ms or s, as 100us`},
 		{"wrong unit", "scheduler: {slice: 1min}", `f:1: scheduler: slice "1min" is not a duration: write a number with its unit us, ms or s, as 100us`},
 		{"sign", "scheduler: {slice: -1ms}", `f:1: scheduler: slice "-1ms" is not a duration: write a number with its unit us, ms or s, as 100us`},
@@ -101,7 +105,7 @@ func TestParseFaults(t *testing.T) {
 		{"bound too long", "scheduler: {starvationBound: 11s}", `f:1: scheduler: starvationBound "11s" is out of range: must be 50ms..10s`},
 		{"no value", "scheduler: {slice: }", `f:1: scheduler: slice: has no value: give it a value or remove it`},
 		{"keys for a value", "scheduler: {slice: {a: 1}}", `f:1: scheduler: slice: must be a value, not keys: write one value`},
-		{"a value for keys", "scheduler: 5", `f:1: scheduler: must have keys, not "5": write keys: preset, slice, starvationBound, fair, inherit, frequencyFairness`},
+		{"a value for keys", "scheduler: 5", `f:1: scheduler: must have keys, not "5": write keys: preset, slice, starvationBound, fair, inherit, frequencyFairness, counters, accessLatency`},
 		{"keys for a list", "classes: {name: a}", `f:1: classes: must be a list, not keys: begin each entry with -`},
 		{"a list for the file", "- a\n", `f:1: must have keys, not a list: write keys: scheduler, classes, rules`},
 		{"key twice", "scheduler:\n  slice: 1ms\n  slice: 2ms\n", `f:3: scheduler: key "slice" is already given in line 2: keep one`},
@@ -112,6 +116,10 @@ func TestParseFaults(t *testing.T) {
 		{"fair key", "scheduler: {fair: {runtoparity: true}}", `f:1: scheduler: fair: unknown key "runtoparity": did you mean runToParity?`},
 		{"preset", "scheduler: {preset: latncy}", `f:1: scheduler: preset "latncy" is unknown: did you mean latency?`},
 		{"frequency", "scheduler: {frequencyFairness: yes}", `f:1: scheduler: frequencyFairness "yes" is unknown: write off, on, frequency`},
+		{"counters", "scheduler: {counters: cycles}", `f:1: scheduler: counters "cycles" is no counter: write auto, off, a raw event of the processor as r20cb, or a tracepoint as GROUP:NAME`},
+		{"accesses of no event", "scheduler: {accessLatency: 80ns}", `f:1: scheduler: accessLatency: counters: auto counts no accesses: name the event of an access in counters, or remove it`},
+		{"accesses that take no time", "scheduler: {counters: 'sched:sched_switch'}", `f:1: scheduler: counters "sched:sched_switch" counts no cycles, and nothing says how long each takes: add accessLatency, as 80ns`},
+		{"long accesses", "scheduler: {counters: r20cb, accessLatency: 2ms}", `f:1: scheduler: accessLatency "2ms" is out of range: must be 1ns..1ms`},
 		{"inherit below priority", "classes: [{name: a, inherit: true}]", `f:1: class "a": tier fair has nothing to inherit: remove it, or set tier: priority`},
 		{"dynamic slices below priority", "classes: [{name: a, tier: background, dynamicSlice: true}]", `f:1: class "a": tier background has no dynamic slices: remove it, or set tier: priority`},
 		{"inherit is no number", "classes: [{name: a, tier: priority, inherit: 1}]", `f:1: class "a": inherit "1" is not a switch: write true or false`},

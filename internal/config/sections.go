@@ -38,7 +38,21 @@ func (r *reader) scheduler(n *yaml.Node, c *Config) {
 		{"fair", func(n *yaml.Node) { r.fair(n, &c.Fair) }},
 		{"inherit", func(n *yaml.Node) { r.inherit(n, &c.Inherit) }},
 		{"frequencyFairness", value(r, object, "frequencyFairness", parseFrequency, &c.Frequency)},
+		{"counters", value(r, object, "counters", parseCounters, &c.Counters)},
+		{"accessLatency", value(r, object, "accessLatency", parseLatency, &c.AccessLatency)},
 	})
+	r.latencyOfEvent(n, c)
+}
+
+// latencyOfEvent refuses an access latency of what is not accesses, and accesses that take
+// no time.
+func (r *reader) latencyOfEvent(n *yaml.Node, c *Config) {
+	switch given := child(n, "accessLatency"); {
+	case given != nil && (c.Counters == CountersAuto || c.Counters == CountersOff):
+		r.fault(given.Line, "name the event of an access in counters, or remove it", "scheduler: accessLatency: counters: %s counts no accesses", c.Counters)
+	case given == nil && strings.Contains(c.Counters, ":"):
+		r.fault(child(n, "counters").Line, "add accessLatency, as 80ns", "scheduler: counters %s counts no cycles, and nothing says how long each takes", quoted(c.Counters))
+	}
 }
 
 func (r *reader) preset(n *yaml.Node, c *Config) {
@@ -99,6 +113,17 @@ func parseFrequency(s string) (string, error) {
 		return "", &valueError{"is unknown", "write " + strings.Join(modes, ", ")}
 	}
 	return s, nil
+}
+
+func parseCounters(s string) (string, error) {
+	if s != CountersAuto && s != CountersOff && !eventForm.MatchString(s) {
+		return "", &valueError{"is no counter", "write auto, off, a raw event of the processor as r20cb, or a tracepoint as GROUP:NAME"}
+	}
+	return s, nil
+}
+
+func parseLatency(s string) (time.Duration, error) {
+	return parseDuration(s, MinAccessLatency, MaxAccessLatency)
 }
 
 func (r *reader) classes(n *yaml.Node, c *Config) {

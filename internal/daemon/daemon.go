@@ -17,6 +17,7 @@ import (
 
 	"rota/internal/api"
 	"rota/internal/config"
+	"rota/internal/counters"
 	"rota/internal/sched"
 )
 
@@ -30,7 +31,8 @@ type Scheduler interface {
 	Explain(tid uint32) (sched.Task, error)
 	Domains() []uint32        // by CPU: its cache domain
 	SetSpeeds([]uint32) error // of the CPUs, in 1024ths of the fastest; 0: not known
-	Sweep() error             // of tasks that wait where nobody looks any more
+	SetCounters(sched.Counters) error
+	Sweep() error // of tasks that wait where nobody looks any more
 	Close() error
 }
 
@@ -43,6 +45,9 @@ type Options struct {
 	Passwd string // the file with the users' names
 	// OpenFunction watches a function of the kernel, named as in a rule.
 	OpenFunction func(name string) (FunctionWatch, error)
+	// OpenCounters opens counters of the processor on these CPUs: of an event, or
+	// without one those that this processor has.
+	OpenCounters func(event string, latency time.Duration, cpus []int) (*counters.Set, error)
 	Notify       func(state string) // tells systemd
 	Log          *slog.Logger
 	Version      string

@@ -23,9 +23,7 @@ func online(t *testing.T, d *Daemon, list string) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(dir, "online"), []byte(list+"\n"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	inOnePiece(t, filepath.Join(dir, "online"), list+"\n")
 }
 
 // owner is what the status says of the class a.

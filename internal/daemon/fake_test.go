@@ -11,7 +11,9 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
+	"rota/internal/counters"
 	"rota/internal/sched"
 )
 
@@ -33,6 +35,9 @@ type fakeScheduler struct {
 	tasks    map[uint32]sched.Task
 	closed   bool
 	speeds   [][]uint32
+	counters []sched.Counters
+	// counterFault is what SetCounters answers.
+	counterFault error
 }
 
 func newFake() *fakeScheduler {
@@ -86,6 +91,13 @@ func (f *fakeScheduler) SetSpeeds(speeds []uint32) error {
 	defer f.mu.Unlock()
 	f.speeds = append(f.speeds, speeds)
 	return nil
+}
+
+func (f *fakeScheduler) SetCounters(c sched.Counters) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.counters = append(f.counters, c)
+	return f.counterFault
 }
 
 func (f *fakeScheduler) Events() <-chan sched.Event  { return f.events }
@@ -176,6 +188,9 @@ func newDaemon(t *testing.T, text string, load func() (Scheduler, error)) (*Daem
 		Proc:   proc,
 		Root:   os.DirFS(dir),
 		Passwd: filepath.Join(dir, "passwd"),
+		OpenCounters: func(string, time.Duration, []int) (*counters.Set, error) {
+			return nil, counters.ErrNone
+		},
 		Notify: n.add,
 		Log:    quiet(),
 	})

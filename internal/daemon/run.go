@@ -87,6 +87,7 @@ func (d *Daemon) attached(ctx context.Context) (sched.ExitInfo, error) {
 	tasks := s.tasks.scan(working)
 	followed := d.followCPUs(working, s)
 	watched := s.functions.follow(working, s.plan)
+	counted := d.followCounters(working, s)
 	paced := d.followSpeeds(working, s)
 	// Loading read the kernel's types: memory that is never needed again. The
 	// limit was for that; a large configuration may need more for a moment,
@@ -112,6 +113,8 @@ func (d *Daemon) attached(ctx context.Context) (sched.ExitInfo, error) {
 	<-watched
 	s.functions.use(nil)
 	<-paced
+	<-counted
+	s.stopCounting()
 	<-done // nothing may reach the scheduler while it is closed
 	return exit, d.detach(s)
 }

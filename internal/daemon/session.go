@@ -30,6 +30,7 @@ type session struct {
 	// does not know.
 	speeds   []uint32
 	slowNote string
+	counts   counting
 }
 
 func (d *Daemon) newSession(s Scheduler, p *plan) *session {
@@ -120,6 +121,8 @@ func (s *session) counters() (sched.Stats, *plan, error) {
 func less(a, b sched.ClassStats) sched.ClassStats {
 	a.Runtime -= b.Runtime
 	a.Progress -= b.Progress
+	a.Waited -= b.Waited
+	a.Counted -= b.Counted
 	a.Dispatches -= b.Dispatches
 	a.Preempting -= b.Preempting
 	a.Preempted -= b.Preempted

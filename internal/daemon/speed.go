@@ -35,6 +35,9 @@ func (d *Daemon) readSpeeds(s *session) time.Duration {
 		s.setSpeeds(nil, "")
 		return lookEvery
 	}
+	if s.counting().cycles {
+		return lookEvery
+	}
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	begun := threadTime()
@@ -90,15 +93,9 @@ func (s *session) setSpeeds(table []uint32, note string) bool {
 func (s *session) frequencyStatus() api.Frequency {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return api.Frequency{Mode: s.planned.config.Frequency, Note: s.slowNote}
-}
-
-// speed is how fast a CPU runs, in percent; 0: not known.
-func (s *session) speed(cpu int) float64 {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if cpu >= len(s.speeds) {
-		return 0
+	f := api.Frequency{Mode: s.planned.config.Frequency, Note: s.slowNote, CountersNote: s.counts.note}
+	if s.counts.set != nil {
+		f.Counters = s.counts.set.Source.Name
 	}
-	return 100 * float64(s.speeds[cpu]) / 1024
+	return f
 }

@@ -46,7 +46,7 @@ func (d *Daemon) Status() api.Status {
 	out.Classes = classes(plan, stats.Classes)
 	for _, c := range stats.CPUs {
 		shown := cpu(c, plan)
-		shown.SpeedPercent = s.speed(c.CPU)
+		shown.SpeedPercent = 100 * float64(c.Speed) / sched.FullSpeed
 		out.CPUs = append(out.CPUs, shown)
 	}
 	out.Boosts = boosts(stats.Boosts)
@@ -137,6 +137,10 @@ func count(c *api.Class, s sched.ClassStats) {
 	c.Tasks = s.Tasks
 	c.RuntimeMicros = s.Runtime.Microseconds()
 	c.ProgressMicros = s.Progress.Microseconds()
+	if s.Counted > 0 {
+		c.MemoryBoundPercent = 100 * float64(s.Waited) / float64(s.Counted)
+		c.MemoryBoundCounted = true
+	}
 	c.Dispatches = s.Dispatches
 	c.Preempting = s.Preempting
 	c.Preempted = s.Preempted

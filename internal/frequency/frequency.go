@@ -54,21 +54,39 @@ func Read(root fs.FS, capacity bool) (speeds map[int]float64, fault error) {
 	return speeds, fault
 }
 
+// Tops returns for each CPU at how many kHz it would be as fast as Read calls 1: its own top
+// frequency, with capacity that of a core of its strength which is as fast as the fastest
+// one. CPUs that are not in the answer are not known.
+func Tops(root fs.FS, capacity bool) map[int]uint64 {
+	tops, worth := map[int]uint64{}, map[int]float64{}
+	found, _ := fs.Glob(root, policies)
+	for _, policy := range found {
+		members, err := readMembers(root, policy)
+		if err != nil {
+			continue
+		}
+		top, err := readNumber(root, path.Join(policy, "cpuinfo_max_freq"))
+		if err != nil {
+			continue
+		}
+		for _, cpu := range members {
+			tops[cpu], worth[cpu] = uint64(top), 1
+		}
+	}
+	if capacity {
+		weaken(root, worth)
+	}
+	for cpu, top := range tops {
+		tops[cpu] = uint64(float64(top) / worth[cpu])
+	}
+	return tops
+}
+
 // readPolicy reads the CPUs that share a frequency, and that frequency over the top one.
 func readPolicy(root fs.FS, policy string) (speed float64, members []int, err error) {
-	text, err := read(root, path.Join(policy, "affected_cpus"))
-	if err != nil {
+	members, err = readMembers(root, policy)
+	if err != nil || len(members) == 0 { // all of them are offline
 		return 0, nil, err
-	}
-	for _, word := range strings.Fields(text) {
-		cpu, err := strconv.Atoi(word)
-		if err != nil || cpu < 0 || cpu > maxCPU {
-			return 0, nil, fmt.Errorf("/%s/affected_cpus: %q is not a CPU", policy, word)
-		}
-		members = append(members, cpu)
-	}
-	if len(members) == 0 {
-		return 0, nil, nil // all of them are offline
 	}
 	top, err := readNumber(root, path.Join(policy, "cpuinfo_max_freq"))
 	if err != nil {
@@ -84,6 +102,22 @@ func readPolicy(root fs.FS, policy string) (speed float64, members []int, err er
 		return 0, nil, err
 	}
 	return min(now/top, 1), members, nil
+}
+
+// readMembers reads which CPUs share a frequency, and are online.
+func readMembers(root fs.FS, policy string) (members []int, err error) {
+	text, err := read(root, path.Join(policy, "affected_cpus"))
+	if err != nil {
+		return nil, err
+	}
+	for _, word := range strings.Fields(text) {
+		cpu, err := strconv.Atoi(word)
+		if err != nil || cpu < 0 || cpu > maxCPU {
+			return nil, fmt.Errorf("/%s/affected_cpus: %q is not a CPU", policy, word)
+		}
+		members = append(members, cpu)
+	}
+	return members, nil
 }
 
 // weaken multiplies speeds by what the cores are worth, where the kernel knows it.

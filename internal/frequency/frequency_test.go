@@ -45,6 +45,22 @@ func TestRead(t *testing.T) {
 	}
 }
 
+func TestTops(t *testing.T) {
+	for capacity, want := range map[bool]map[int]uint64{
+		false: {0: 2000000, 1: 2000000, 2: 3000000},
+		true:  {0: 4000000, 1: 4000000, 2: 3000000},
+	} {
+		if got := Tops(machine(two()), capacity); !maps.Equal(got, want) {
+			t.Errorf("capacity %v: %v, want %v", capacity, got, want)
+		}
+	}
+	odd := two()
+	odd["cpufreq/policy0/cpuinfo_max_freq"] = "none"
+	if got := Tops(machine(odd), false); !maps.Equal(got, map[int]uint64{2: 3000000}) {
+		t.Errorf("one that can't be read: %v", got)
+	}
+}
+
 func TestReadRefuses(t *testing.T) {
 	for file, text := range map[string]string{
 		"cpufreq/policy0/affected_cpus": "0 x", "cpufreq/policy0/cpuinfo_max_freq": "0", "cpufreq/policy2/affected_cpus": "1024",

@@ -18,7 +18,7 @@ import (
 // rota does without those that can't be, and says what is missing then.
 type source struct {
 	programs []string // those that end a wait before those that begin one
-	reasons  uint32   // the waits that it sees, 1 << reason; 0: it is always wanted
+	reasons  uint32   // the waits that it sees, 1 << reason, or wantCounters; 0: it is always wanted
 	without  string   // what is not seen without
 	modules  []string // one of which has what it hooks and may come at any time; none: the kernel has it
 }
@@ -47,6 +47,11 @@ var sources = []source{
 		reasons:  1 << reasonBinder,
 		without:  "inherit: who waits for the answer to a binder call is not seen",
 		modules:  []string{"binder_linux", "binder"},
+	},
+	{
+		programs: []string{"rota_on_switch"},
+		reasons:  wantCounters,
+		without:  "frequency fairness: what the processor counts is not read",
 	},
 }
 
@@ -85,9 +90,18 @@ func (src source) present(sysfs string) bool {
 // don't want it: then it does nothing.
 func (s *Scheduler) want(reasons uint32, o *image) {
 	s.hooks.Lock()
-	s.wanted = reasons
+	s.wanted = reasons | s.always
 	s.hooks.Unlock()
 	s.attachSources(o)
+}
+
+// wantAlso is want for one thing more that stays wanted.
+func (s *Scheduler) wantAlso(thing uint32) {
+	s.hooks.Lock()
+	s.always |= thing
+	s.wanted |= thing
+	s.hooks.Unlock()
+	s.attachSources(nil)
 }
 
 // attachSources attaches what is wanted, is there, and was not tried yet. Who has no

@@ -32,7 +32,7 @@ func TestReasons(t *testing.T) {
 // Each source has its programs, and every wait but a wake-up has a source.
 func TestSourcesAreInTheObject(t *testing.T) {
 	spec := object(t)
-	seen := uint32(1 << reasonWake)
+	seen := uint32(1<<reasonWake) | wantCounters
 	for _, src := range sources {
 		for _, name := range src.programs {
 			if spec.Programs[name] == nil {
@@ -44,7 +44,7 @@ func TestSourcesAreInTheObject(t *testing.T) {
 		}
 		seen |= src.reasons
 	}
-	if seen != 1<<reasons-1 {
+	if seen != 1<<reasons-1|wantCounters {
 		t.Errorf("waits with a source: %b", seen)
 	}
 }

@@ -41,7 +41,8 @@ type Scheduler struct {
 	quit     chan struct{} // closed when nothing is to be attached any more
 
 	hooks  sync.Mutex   // held by whoever attaches and detaches; guards what follows, and links
-	wanted uint32       // the waits that boost, 1 << reason
+	wanted uint32       // the waits that boost, 1 << reason, and always
+	always uint32       // what configurations don't change
 	tried  map[int]bool // of sources
 	closed bool
 }

@@ -32,6 +32,9 @@ const (
 	reasonWake
 	reasonBinder
 	reasons
+
+	// wantCounters is beside the waits in what decides which programs are attached.
+	wantCounters = 1 << 31
 )
 
 type rotaTopology struct {
@@ -48,6 +51,12 @@ type rotaKnobs struct {
 	Fair         uint32
 	Inherit      uint32
 	Frequency    uint32
+}
+
+type rotaCounters struct {
+	LatencyPs uint64
+	Waits     uint32
+	Cycles    uint32
 }
 
 type rotaClass struct {
@@ -67,6 +76,8 @@ type rotaClassStats struct {
 	Tasks         int64
 	RuntimeNs     uint64
 	ProgressNs    uint64
+	WaitedNs      uint64
+	CountedNs     uint64
 	Dispatches    uint64
 	Preempting    uint64
 	Preempted     uint64

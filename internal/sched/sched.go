@@ -156,6 +156,8 @@ type ClassStats struct {
 	Tasks      uint64        // live tasks
 	Runtime    time.Duration // CPU time
 	Progress   time.Duration // the time that the same would have taken at full speed
+	Waited     time.Duration // that waited for memory, as counted
+	Counted    time.Duration // of so much work, as at full speed; 0: nothing was counted
 	Dispatches uint64        // times that a task got a CPU
 	Preempting uint64        // wake-ups that preempted a running task
 	Preempted  uint64        // times that a task of this class was preempted
@@ -168,6 +170,7 @@ type ClassStats struct {
 // CPUStats counts one CPU since the scheduler was attached.
 type CPUStats struct {
 	CPU                        int
+	Speed                      uint32 // 1..FullSpeed, by which time counts; 0: not known
 	Priority, Fair, Background uint64 // dispatches by tier
 	Direct                     uint64 // wake-ups placed on this idle CPU without queueing
 	Preemptions                uint64 // wake-ups that preempted what ran here

@@ -25,9 +25,14 @@ func (s *Scheduler) Stats() (Stats, error) {
 	if err := s.coll.Variables["cpu_stats"].Get(counters); err != nil {
 		return Stats{}, fmt.Errorf("read CPU counters: %w", err)
 	}
+	speeds := make([]uint32, maxCPUs)
+	if err := s.coll.Variables["cpu_speed"].Get(speeds); err != nil {
+		return Stats{}, fmt.Errorf("read speeds of the CPUs: %w", err)
+	}
 	for cpu, c := range counters[:s.topology.cpus] {
 		stats.CPUs = append(stats.CPUs, CPUStats{
 			CPU:      cpu,
+			Speed:    speeds[cpu],
 			Priority: c.Dispatches[Priority], Fair: c.Dispatches[Fair],
 			Background: c.Dispatches[Background],
 			Direct:     c.Direct, Preemptions: c.Preemptions, Steals: c.Steals,
@@ -64,6 +69,8 @@ func (s *Scheduler) classStats(index uint32) (ClassStats, error) {
 		tasks += c.Tasks
 		sum.Runtime += time.Duration(c.RuntimeNs)
 		sum.Progress += time.Duration(c.ProgressNs)
+		sum.Waited += time.Duration(c.WaitedNs)
+		sum.Counted += time.Duration(c.CountedNs)
 		sum.Dispatches += c.Dispatches
 		sum.Preempting += c.Preempting
 		sum.Preempted += c.Preempted

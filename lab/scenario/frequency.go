@@ -21,6 +21,10 @@ const (
 	cpufreqDir      = "/sys/devices/system/cpu/cpufreq"
 	speedFile       = "/tmp/speed"
 	rowFrequency    = "rota-frequency"
+	rowCounted      = "rota-counted"
+	// accessTime is what one access of lab/load/progress.c takes: 500 turns of its loop
+	// of 4 instructions.
+	accessTime = 2 * time.Microsecond
 )
 
 // frequencySteps are those of the machine of the paper, in MHz; the first is the top one.
@@ -57,6 +61,13 @@ func frequencyConfig(factor float64) string {
 	return config + rules
 }
 
+// countedConfig leaves it to counters what the programs are: their accesses to memory, which
+// are system calls here, each taken to last this part of what it does.
+func countedConfig(factor float64) string {
+	latency := time.Duration(factor * float64(accessTime))
+	return fmt.Sprintf("scheduler: {frequencyFairness: on, slice: 200us, counters: \"raw_syscalls:sys_enter\", accessLatency: %dns}\n", latency.Nanoseconds())
+}
+
 // frequency measures the paper's experiment: programs of which one loses more than the
 // other when the frequency falls share a CPU, and progress, not time, is to be shared.
 func frequency() Scenario {
@@ -74,6 +85,9 @@ func frequency() Scenario {
 			rota(rowFrequency, "scheduler: {frequencyFairness: on, slice: 200us}\n", "time counts by the frequency alone: nobody is said to wait for memory"),
 			rota(rowClasses, frequencyConfig(1), "with what the programs are"),
 			rota("rota-under", frequencyConfig(0.8), "the same, declared 20 % too small"),
+			rota(rowCounted, countedConfig(1), "with what counters say the programs are: accesses x latency"),
+			rota("rota-counted-under", countedConfig(0.8), "the same, each access taken for 20 % too short"),
+			rota("rota-counted-over", countedConfig(1.2), "the same, for 20 % too long"),
 			rota("rota-over", frequencyConfig(1.2), "the same, declared 20 % too large"),
 		},
 		Metrics: frequencyMetrics(),

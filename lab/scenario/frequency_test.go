@@ -27,6 +27,14 @@ func TestFrequencyConfig(t *testing.T) {
 	}
 }
 
+func TestCountedConfig(t *testing.T) {
+	for factor, want := range map[float64]string{1: "accessLatency: 2000ns", 0.8: "accessLatency: 1600ns"} {
+		if got := countedConfig(factor); !strings.Contains(got, want) || strings.Contains(got, "memoryBound") {
+			t.Errorf("%v: no %q in %s", factor, want, got)
+		}
+	}
+}
+
 func TestFrequencyMetrics(t *testing.T) {
 	degrees := 0
 	for _, m := range frequencyMetrics() {

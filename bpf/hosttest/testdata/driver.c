@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Runs the arithmetic of eevdf.h and pace.h on the host: one command per line from
+ * Runs the arithmetic of eevdf.h, pace.h and counter.h on the host: one command per line from
  * standard input, one line of answer each: the result, then the queue and its V.
  */
 #include <stdbool.h>
@@ -13,6 +13,7 @@ typedef unsigned int u32;
 
 #include "../../eevdf.h"
 #include "../../pace.h"
+#include "../../counter.h"
 
 static struct eevdf_queue queue;
 static u64 vts[64]; /* v and weight of the tasks in it, oldest first */
@@ -20,6 +21,10 @@ static u32 ws[64];
 static int tasks;
 static u64 placed_vt;
 static u32 bound, speed;
+static struct counter_value counted[2]; /* two readings of a counter */
+static struct counter_mean mean;
+static u64 waits, cycles, latency_ps;
+static bool turns;
 
 static void join(u32 w)
 {
@@ -43,6 +48,33 @@ static u64 run(int i, u64 delta_ns)
 
 	queue.sum_wv += vt * ws[i];
 	return vts[i] += vt;
+}
+
+/* Commands about counters. */
+static bool counter(const char *name, u64 a, u64 b, u64 *result)
+{
+	if (!strcmp(name, "read")) /* the reading before becomes the first */
+		counted[0] = counted[1],
+		counted[1] = (struct counter_value){ .counter = a, .enabled = b };
+	else if (!strcmp(name, "ran"))
+		counted[1].running = a;
+	else if (!strcmp(name, "delta"))
+		*result = counter_delta(&counted[0], &counted[1], &turns);
+	else if (!strcmp(name, "turns"))
+		*result = turns;
+	else if (!strcmp(name, "counts"))
+		waits = a, cycles = b;
+	else if (!strcmp(name, "latency"))
+		latency_ps = a;
+	else if (!strcmp(name, "waited"))
+		*result = counter_waited(a, waits, cycles, latency_ps);
+	else if (!strcmp(name, "learn"))
+		*result = counter_learn(&mean, a, b, speed);
+	else if (!strcmp(name, "speed"))
+		*result = counter_speed(a, cycles, b);
+	else
+		return false;
+	return true;
 }
 
 static bool execute(const char *name, u64 a, u64 b, u64 *result)
@@ -73,7 +105,7 @@ static bool execute(const char *name, u64 a, u64 b, u64 *result)
 	else if (!strcmp(name, "before"))
 		*result = eevdf_before(a, b);
 	else
-		return false;
+		return counter(name, a, b, result);
 	return true;
 }
 

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * counter: how much each task waits for memory, and how fast its CPU is, as counted.
+ *
+ * Problem: shares of progress (pace.bpf.h) need for each task how much of its time does not
+ * depend on the frequency, and frequencies as they are, not as they were asked for.
+ *
+ * How: the daemon opens counters on each CPU. Where a CPU goes from one task to another
+ * they are read, and what was counted belongs to the task that ran (counter.h). It is
+ * charged by the mean of what was counted before.
+ *
+ * Limits: who goes on and on alone is read when somebody else runs. On kernels that do not
+ * let the scheduler itself read counters a tracepoint must; it is there only while wanted.
+ */
+
+#define COUNTER_SPEED_NS 50000 /* shorter turns say too little about the frequency */
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERF_EVENT_ARRAY);
+	__uint(key_size, sizeof(u32));
+	__uint(value_size, sizeof(u32));
+	__uint(max_entries, ROTA_MAX_CPUS);
+} counter_waits SEC(".maps"), counter_cycles SEC(".maps");
+
+struct rota_counters counters; /* set by the daemon */
+u32 cpu_khz[ROTA_MAX_CPUS];    /* set by the daemon: cycles in 1 ms at full speed, 0: not known */
+
+struct counter_cpu {
+	struct counter_value waits, cycles;
+	u64 at_ns; /* when they were read, 0: not yet */
+} counter_cpus[ROTA_MAX_CPUS];
+
+/* Reads a counter of this CPU. false: there is none, or it did not count. */
+static __always_inline bool counter_read(void *map, struct counter_value *last, u64 *n)
+{
+	struct bpf_perf_event_value now;
+	struct counter_value value;
+	bool counted;
+
+	if (bpf_perf_event_read_value(map, BPF_F_CURRENT_CPU, &now, sizeof(now)))
+		return false;
+	value.counter = now.counter;
+	value.enabled = now.enabled;
+	value.running = now.running;
+	*n = counter_delta(last, &value, &counted);
+	*last = value;
+	return counted;
+}
+
+/* The frequency of this CPU, a moving mean: only it writes this while cycles are counted. */
+static __always_inline u32 counter_pace(u32 cpu, u64 ns, u64 cycles)
+{
+	u32 *speed = &cpu_speed[cpu & (ROTA_MAX_CPUS - 1)];
+	u32 khz = cpu_khz[cpu & (ROTA_MAX_CPUS - 1)], now;
+
+	if (khz && cycles && ns >= COUNTER_SPEED_NS) {
+		now = counter_speed(ns, cycles, khz);
+		*speed = *speed ? (3 * *speed + now + 2) / 4 : now;
+	}
+	return *speed ?: PACE_FULL;
+}
+
+/* What was counted while this task ran. */
+static __always_inline void counter_note(struct task_ctx *taskc, u32 cpu, u64 ns, u64 waits,
+					 u64 cycles)
+{
+	struct rota_class_stats *stats = stats_class(taskc->class);
+	u64 waited_ns = counter_waited(ns, waits, cycles, counters.latency_ps);
+	u32 speed = counter_pace(cpu, ns, cycles);
+
+	if (!counters.waits)
+		return;
+	taskc->bound = counter_learn(&taskc->counted, ns, waited_ns, speed);
+	if (!stats)
+		return;
+	stats->waited_ns += waited_ns;
+	stats->counted_ns += waited_ns + ((ns - waited_ns) * speed >> PACE_SHIFT);
+}
+
+/* This CPU goes from one task to another. */
+static void counter_switch(struct task_struct *prev, u32 cpu)
+{
+	struct counter_cpu *cpuc = &counter_cpus[cpu & (ROTA_MAX_CPUS - 1)];
+	u64 now_ns = kernel_now(), ns = now_ns - cpuc->at_ns, waits = 0, cycles = 0;
+	bool counted = true, first = !cpuc->at_ns;
+	struct task_ctx *taskc;
+
+	cpuc->at_ns = now_ns;
+	if (counters.waits)
+		counted &= counter_read(&counter_waits, &cpuc->waits, &waits);
+	if (counters.cycles)
+		counted &= counter_read(&counter_cycles, &cpuc->cycles, &cycles);
+	if (!counted || first || ns > COUNTER_LONGEST_NS || !prev->pid)
+		return;
+	taskc = task_try(prev);
+	if (taskc)
+		counter_note(taskc, cpu, ns, waits, cycles);
+}
+
+SEC("tp_btf/sched_switch")
+int BPF_PROG(rota_on_switch, bool preempt, struct task_struct *prev)
+{
+	if (knobs.frequency && (counters.waits || counters.cycles))
+		counter_switch(prev, bpf_get_smp_processor_id());
+	return 0;
+}
