@@ -74,7 +74,7 @@ type Config struct {
 	Fair            Fair
 	Inherit         Inherit
 	Frequency       string // FrequencyOff, FrequencyOn or FrequencyOnly
-	Counters        string // CountersAuto, CountersOff, or an event: rHEX or GROUP:NAME
+	Counters        string // CountersAuto, CountersOff, or an event, rHEX or GROUP:NAME, or EVENT/EVENT
 	// AccessLatency is how long each counted event waits, up to MaxAccessLatency; 0: what is
 	// counted are cycles.
 	AccessLatency time.Duration

@@ -50,7 +50,9 @@ func (r *reader) latencyOfEvent(n *yaml.Node, c *Config) {
 	switch given := child(n, "accessLatency"); {
 	case given != nil && (c.Counters == CountersAuto || c.Counters == CountersOff):
 		r.fault(given.Line, "name the event of an access in counters, or remove it", "scheduler: accessLatency: counters: %s counts no accesses", c.Counters)
-	case given == nil && strings.Contains(c.Counters, ":"):
+	case given != nil && strings.Contains(c.Counters, "/"):
+		r.fault(given.Line, "remove it, or name one event", "scheduler: accessLatency: counters %s counts cycles, no accesses", quoted(c.Counters))
+	case given == nil && strings.Contains(c.Counters, ":") && !strings.Contains(c.Counters, "/"):
 		r.fault(child(n, "counters").Line, "add accessLatency, as 80ns", "scheduler: counters %s counts no cycles, and nothing says how long each takes", quoted(c.Counters))
 	}
 }
@@ -117,7 +119,7 @@ func parseFrequency(s string) (string, error) {
 
 func parseCounters(s string) (string, error) {
 	if s != CountersAuto && s != CountersOff && !eventForm.MatchString(s) {
-		return "", &valueError{"is no counter", "write auto, off, a raw event of the processor as r20cb, or a tracepoint as GROUP:NAME"}
+		return "", &valueError{"is no counter", "write auto, off, a raw event of the processor as r20cb, a tracepoint as GROUP:NAME, or two events with / between"}
 	}
 	return s, nil
 }

@@ -12,7 +12,7 @@ var (
 	durationForm = regexp.MustCompile(`^[0-9]{1,9}(\.[0-9]{1,9})?(ns|us|µs|ms|s)$`)
 	percentForm  = regexp.MustCompile(`^[0-9]{1,3}(\.[0-9])?%$`)
 	integerForm  = regexp.MustCompile(`^(0|[1-9][0-9]{0,8})$`)
-	eventForm    = regexp.MustCompile(`^(r[0-9a-fA-F]{1,16}|[a-zA-Z0-9_]{1,64}:[a-zA-Z0-9_]{1,64})$`)
+	eventForm    = regexp.MustCompile(`^(r[0-9a-fA-F]{1,16}|[a-zA-Z0-9_]{1,64}:[a-zA-Z0-9_]{1,64})(/(r[0-9a-fA-F]{1,16}|[a-zA-Z0-9_]{1,64}:[a-zA-Z0-9_]{1,64}))?$`)
 	nameForm     = regexp.MustCompile(`^[a-z][a-z0-9-]{0,31}$`)
 )
 

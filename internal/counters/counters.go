@@ -28,6 +28,8 @@ type Source struct {
 	Name string
 	// Latency is how long each counted access takes; 0: what is counted are cycles.
 	Latency time.Duration
+	// NoClock: the cycles are not known to be those of the CPU, and say no frequency.
+	NoClock bool
 
 	units []unit
 }
@@ -136,21 +138,29 @@ func perfOpen(e event, cpu int) (int, error) {
 	return unix.PerfEventOpen(&attr, -1, cpu, -1, unix.PERF_FLAG_FD_CLOEXEC)
 }
 
-// Named is the source that an operator names: "rHEX", a raw event of the processor, or
-// "GROUP:NAME", a tracepoint of the kernel. root is "/" of the machine.
+// Named is the source that an operator names: an event, "rHEX", a raw one of the processor, or
+// "GROUP:NAME", a tracepoint of the kernel; with a latency, accesses that take so long each.
+// "EVENT/EVENT" are cycles that wait, and all of them. root is "/" of the machine.
 func Named(root fs.FS, name string, latency time.Duration) (Source, error) {
-	e, err := namedEvent(root, name)
+	waits, cycles, both := strings.Cut(name, "/")
+	e, err := namedEvent(root, waits)
 	if err != nil {
-		return Source{}, fmt.Errorf("event %q: %w", name, err)
+		return Source{}, fmt.Errorf("event %q: %w", waits, err)
 	}
-	s := Source{Name: fmt.Sprintf("%s, each takes %v", name, latency), Latency: latency}
 	u := unit{waits: &e}
-	if latency == 0 {
-		s.Name = name + ", cycles that wait"
-		u.cycles = &event{unix.PERF_TYPE_HARDWARE, unix.PERF_COUNT_HW_CPU_CYCLES}
+	switch {
+	case both:
+		of, err := namedEvent(root, cycles)
+		if err != nil {
+			return Source{}, fmt.Errorf("event %q: %w", cycles, err)
+		}
+		u.cycles = &of
+		return Source{Name: waits + " of " + cycles, NoClock: true, units: []unit{u}}, nil
+	case latency > 0:
+		return Source{Name: fmt.Sprintf("%s, each takes %v", name, latency), Latency: latency, units: []unit{u}}, nil
 	}
-	s.units = []unit{u}
-	return s, nil
+	u.cycles = &event{unix.PERF_TYPE_HARDWARE, unix.PERF_COUNT_HW_CPU_CYCLES}
+	return Source{Name: name + ", cycles that wait", units: []unit{u}}, nil
 }
 
 func namedEvent(root fs.FS, name string) (event, error) {

@@ -113,9 +113,18 @@ func TestNamed(t *testing.T) {
 	if err != nil || *s.units[0].waits != (event{unix.PERF_TYPE_RAW, 0x20cb}) || s.units[0].cycles == nil {
 		t.Errorf("%+v, %v", s, err)
 	}
+	s, err = Named(root, "r20cb/raw_syscalls:sys_enter", 0)
+	if err != nil || *s.units[0].waits != (event{unix.PERF_TYPE_RAW, 0x20cb}) || *s.units[0].cycles != (event{unix.PERF_TYPE_TRACEPOINT, 412}) || !s.NoClock {
+		t.Errorf("%+v, %v", s, err)
+	}
+	for _, name := range []string{"r1/", "/r1", "r1/r2/r3"} {
+		if s, err := Named(root, name, 0); err == nil || !strings.Contains(err.Error(), "write rHEX") {
+			t.Errorf("%q: %+v, %v", name, s, err)
+		}
+	}
 	for name, says := range map[string]string{
-		"": "write rHEX", "r": "write rHEX", "rxyz": "write rHEX", "cycles": "write rHEX", "../x:y": "write rHEX", "a:../../b": "write rHEX",
-		"a:b/c": "write rHEX", "sched:nothing": "no such tracepoint", ":": "write rHEX",
+		"": "write rHEX", "r": "write rHEX", "rxyz": "write rHEX", "cycles": "write rHEX", "..:y": "write rHEX", "a:..": "write rHEX",
+		"sched:nothing": "no such tracepoint", ":": "write rHEX",
 	} {
 		if s, err := Named(root, name, 0); err == nil || !strings.Contains(err.Error(), says) || !strings.Contains(err.Error(), fmt.Sprintf("%q", name)) {
 			t.Errorf("%q: %+v, %v", name, s, err)

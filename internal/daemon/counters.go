@@ -49,7 +49,7 @@ func (d *Daemon) lookCounters(s *session) time.Duration {
 	}
 	before := s.counting()
 	if want == before.wanted && before.note == "" {
-		return lookEvery
+		return d.lookTops(s, before)
 	}
 	next := counting{wanted: want}
 	if want.mode != "" {
@@ -68,6 +68,24 @@ func (d *Daemon) lookCounters(s *session) time.Duration {
 	return lookEvery
 }
 
+// lookTops looks whether a machine whose cycles are counted has come to say its top
+// frequencies, as where their driver is a module.
+func (d *Daemon) lookTops(s *session, c counting) time.Duration {
+	if !c.clocked() || c.cycles {
+		return lookEvery
+	}
+	if tops := d.tops(c); len(tops) > 0 {
+		s.count(c, tops)
+		return lookEvery
+	}
+	return speedRetry
+}
+
+// clocked tells whether the CPUs' own cycles are counted.
+func (c counting) clocked() bool {
+	return c.set != nil && len(c.set.Cycles) > 0 && !c.set.Source.NoClock
+}
+
 // openCounters opens what is wanted, or notes why not.
 func (d *Daemon) openCounters(c *counting) {
 	online, err := cpulist.Parse(c.wanted.online)
@@ -78,12 +96,11 @@ func (d *Daemon) openCounters(c *counting) {
 		c.note = err.Error()
 		return
 	}
-	c.cycles = len(c.set.Cycles) > 0
 }
 
 // tops are the frequencies by which cycles are counted; none where nothing counts them.
 func (d *Daemon) tops(c counting) map[int]uint64 {
-	if !c.cycles {
+	if !c.clocked() {
 		return nil
 	}
 	return frequency.Tops(d.Root, c.wanted.mode == config.FrequencyOn)

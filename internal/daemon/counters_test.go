@@ -119,3 +119,25 @@ func TestNoCounters(t *testing.T) {
 		stop()
 	})
 }
+
+// TestTops: where a machine comes to say its top frequencies later, cycles count from then on.
+func TestTops(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake()
+		d, _ := newDaemon(t, "scheduler: {frequencyFairness: on}\n", func() (Scheduler, error) { return f, nil })
+		opened := 0
+		d.OpenCounters = func(string, time.Duration, []int) (*counters.Set, error) {
+			opened++
+			return &counters.Set{Source: counters.Source{Name: "stalls"}, Cycles: map[int]int{0: 1 << 20}}, nil
+		}
+		online(t, d, "0-1")
+		stop := running(t, d)
+		time.Sleep(lookEvery + speedRetry/2)
+		slow(t, d, "1000000")
+		time.Sleep(2 * speedRetry)
+		if want := map[int]uint64{0: 2000000, 1: 2000000}; opened != 1 || len(f.counters) != 2 || len(f.counters[0].FullKHz) != 0 || !reflect.DeepEqual(f.counters[1].FullKHz, want) {
+			t.Errorf("opened %d times, told %+v", opened, f.counters)
+		}
+		stop()
+	})
+}

@@ -2,6 +2,7 @@ package scenario
 
 import (
 	"math"
+	"os"
 	"strings"
 	"testing"
 )
@@ -27,11 +28,27 @@ func TestFrequencyConfig(t *testing.T) {
 	}
 }
 
-func TestCountedConfig(t *testing.T) {
-	for factor, want := range map[float64]string{1: "accessLatency: 2000ns", 0.8: "accessLatency: 1600ns"} {
-		if got := countedConfig(factor); !strings.Contains(got, want) || strings.Contains(got, "memoryBound") {
-			t.Errorf("%v: no %q in %s", factor, want, got)
+// TestCountedRows: what is counted is what the load does, and nothing is declared.
+func TestCountedRows(t *testing.T) {
+	load, err := os.ReadFile("../load/progress.c")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if seenWaits(rowCounted) != 1000 || seenWaits(rowCountedUnder) != 800 || seenWaits(rowCountedOver) != 1200 {
+		t.Error("rows of a counter that is wrong")
+	}
+	counted := 0
+	for _, row := range frequency().Rows {
+		if !strings.Contains(row.Config, "counters") {
+			continue
 		}
+		counted++
+		if strings.Contains(row.Config, "memoryBound") || !strings.Contains(row.Config, "sys_enter_getppid") {
+			t.Errorf("%s: %s", row.Name, row.Config)
+		}
+	}
+	if counted != 4 || !strings.Contains(string(load), "SYS_getppid") {
+		t.Errorf("%d rows count", counted)
 	}
 }
 
