@@ -3,6 +3,8 @@
 package rota
 
 import (
+	"os"
+	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
@@ -45,6 +47,40 @@ func TestARM64(t *testing.T) {
 		about := func(part float64) bool { return part > 0.95 && part < 1.05 }
 		if n[2] < 100e6 || !about(n[0]/n[2]) || busy != about(n[1]/n[2]) || busy != (n[3] > 0) {
 			t.Errorf("a cycle takes 1 ns, and as many instructions are counted where somebody works: %s", m[0])
+		}
+	}
+}
+
+// countedSpeeds makes a machine say that its CPUs run at their top of 2 GHz, where their
+// counters have a cycle each nanosecond, and says what rota makes of that.
+const countedSpeeds = `
+mkdir -p /tmp/cpu/cpufreq/policy0
+cd /tmp/cpu/cpufreq/policy0
+echo 0 1 2 3 > affected_cpus; echo 2000000 > cpuinfo_max_freq; echo 2000000 > scaling_cur_freq
+mount -t overlay overlay -o lowerdir=/tmp/cpu:/sys/devices/system/cpu /sys/devices/system/cpu
+for i in 1 2 3 4 5 6 7 8; do (while :; do :; done) & done
+until rota status | grep -q "state *running"; do sleep 1; done
+sleep 12
+rota check | grep counters
+rota status --json
+`
+
+// TestCountersOfAProcessor: what a real PMU counts is read on every switch: the
+// frequencies of the CPUs are those of their cycles, whatever cpufreq says, and how much a class
+// waits for memory is what was counted, not what was declared.
+func TestCountersOfAProcessor(t *testing.T) {
+	t.Parallel()
+	config := filepath.Join(t.TempDir(), "rota.yaml")
+	if err := os.WriteFile(config, []byte("scheduler: {frequencyFairness: on}\nclasses: [{name: default, memoryBound: 0.7}]\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	out := lab(t, "exec", "--kernel", "6.18-arm64", "--sched", "rota", "--module", "overlay", "--config", config, "--", countedSpeeds)
+	for _, words := range []string{
+		`counters\s+STALL_BACKEND of armv8_pmuv3`, `"counters": "STALL_BACKEND of armv8_pmuv3`, `"countersNote": ""`,
+		`"name": "default",[^{]*"memoryBoundPercent": 0,\s*"memoryBoundCounted": true`, `(?s)("speedPercent": (49|50|51).*){4}`,
+	} {
+		if !regexp.MustCompile(words).MatchString(out) {
+			t.Errorf("no %s", words)
 		}
 	}
 }

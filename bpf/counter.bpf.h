@@ -13,7 +13,7 @@
  * let the scheduler itself read counters a tracepoint must; it is there only while wanted.
  */
 
-#define COUNTER_SPEED_NS 50000 /* shorter turns say too little about the frequency */
+#define COUNTER_SPEED_NS 4000000 /* of running: less says too little about the frequency */
 
 struct {
 	__uint(type, BPF_MAP_TYPE_PERF_EVENT_ARRAY);
@@ -27,7 +27,8 @@ u32 cpu_khz[ROTA_MAX_CPUS];    /* set by the daemon: cycles in 1 ms at full spee
 
 struct counter_cpu {
 	struct counter_value waits, cycles;
-	u64 at_ns; /* when they were read, 0: not yet */
+	u64 at_ns;		/* when they were read, 0: not yet */
+	u64 ran_ns, ran_cycles; /* since its frequency was last known */
 } counter_cpus[ROTA_MAX_CPUS];
 
 /* Reads a counter of this CPU. false: there is none, or it did not count. */
@@ -47,26 +48,30 @@ static __always_inline bool counter_read(void *map, struct counter_value *last, 
 	return counted;
 }
 
-/* The frequency of this CPU, a moving mean: only it writes this while cycles are counted. */
-static __always_inline u32 counter_pace(u32 cpu, u64 ns, u64 cycles)
+/* The frequency of this CPU while it ran: only it writes this while cycles are counted. */
+static __always_inline u32 counter_pace(struct counter_cpu *cpuc, u32 cpu, u64 ns, u64 cycles)
 {
 	u32 *speed = &cpu_speed[cpu & (ROTA_MAX_CPUS - 1)];
-	u32 khz = cpu_khz[cpu & (ROTA_MAX_CPUS - 1)], now;
+	u32 khz = cpu_khz[cpu & (ROTA_MAX_CPUS - 1)];
 
-	if (khz && cycles && ns >= COUNTER_SPEED_NS) {
-		now = counter_speed(ns, cycles, khz);
-		*speed = *speed ? (3 * *speed + now + 2) / 4 : now;
+	if (khz && counters.cycles) {
+		cpuc->ran_ns += ns;
+		cpuc->ran_cycles += cycles;
+	}
+	if (cpuc->ran_ns >= COUNTER_SPEED_NS) {
+		*speed = counter_speed(cpuc->ran_ns, cpuc->ran_cycles, khz);
+		cpuc->ran_ns = cpuc->ran_cycles = 0;
 	}
 	return *speed ?: PACE_FULL;
 }
 
 /* What was counted while this task ran. */
-static __always_inline void counter_note(struct task_ctx *taskc, u32 cpu, u64 ns, u64 waits,
-					 u64 cycles)
+static __always_inline void counter_note(struct counter_cpu *cpuc, struct task_ctx *taskc, u32 cpu,
+					 u64 ns, u64 waits, u64 cycles)
 {
 	struct rota_class_stats *stats = stats_class(taskc->class);
 	u64 waited_ns = counter_waited(ns, waits, cycles, counters.latency_ps);
-	u32 speed = counter_pace(cpu, ns, cycles);
+	u32 speed = counter_pace(cpuc, cpu, ns, cycles);
 
 	if (!counters.waits)
 		return;
@@ -94,7 +99,7 @@ static void counter_switch(struct task_struct *prev, u32 cpu)
 		return;
 	taskc = task_try(prev);
 	if (taskc)
-		counter_note(taskc, cpu, ns, waits, cycles);
+		counter_note(cpuc, taskc, cpu, ns, waits, cycles);
 }
 
 SEC("tp_btf/sched_switch")

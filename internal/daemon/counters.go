@@ -130,7 +130,7 @@ func (s *session) count(c counting, tops map[int]uint64) {
 		c.note = cmp.Or(c.note, err.Error())
 	}
 	if c.cycles != s.counts.cycles {
-		s.speeds = nil // whoever says them next says all
+		s.speeds, s.slowNote = nil, "" // whoever says them next says all
 	}
 	s.counts = c
 }

@@ -135,6 +135,9 @@ func TestTops(t *testing.T) {
 		time.Sleep(lookEvery + speedRetry/2)
 		slow(t, d, "1000000")
 		time.Sleep(2 * speedRetry)
+		if note := d.Status().Frequency.Note; note != "" {
+			t.Errorf("counted, and yet: %s", note)
+		}
 		if want := map[int]uint64{0: 2000000, 1: 2000000}; opened != 1 || len(f.counters) != 2 || len(f.counters[0].FullKHz) != 0 || !reflect.DeepEqual(f.counters[1].FullKHz, want) {
 			t.Errorf("opened %d times, told %+v", opened, f.counters)
 		}
