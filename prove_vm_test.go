@@ -240,7 +240,7 @@ func TestPromises(t *testing.T) {
 		"throughput": "kernel,rota,rota+classes",
 		"bursts":     "kernel,rota+classes",
 		"owned":      "rota+classes",
-		"frequency":  "rota+classes",
+		"frequency":  "rota+classes,rota-counted",
 	} {
 		t.Run(scenario, func(t *testing.T) {
 			t.Parallel()
