@@ -55,9 +55,8 @@ type rotaKnobs struct {
 
 type rotaCounters struct {
 	LatencyPs uint64
-	Epoch     uint32
-	Waits     uint16
-	Cycles    uint16
+	Waits     uint32
+	Cycles    uint32
 }
 
 type rotaClass struct {
