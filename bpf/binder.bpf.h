@@ -239,15 +239,23 @@ int BPF_PROG(rota_on_binder_wait, bool proc_work, bool calls)
 			taskc->binder = BINDER_LOOPS;
 		taskc->called = 0;
 		taskc->owes = 0; /* the callers of those calls have died */
-	} else if (taskc->called && !taskc->waits) {
-		binder_wait(taskc);
+		return 0;
 	}
+	taskc->asks = 1;
+	if (taskc->called && !taskc->waits)
+		binder_wait(taskc);
 	return 0;
 }
 
 SEC("tp_btf/binder_ioctl_done")
 int BPF_PROG(rota_on_binder_done, int ret)
 {
-	wait_ends(ROTA_BINDER);
+	struct task_ctx *taskc = task_try(bpf_get_current_task_btf());
+
+	if (!taskc)
+		return 0;
+	taskc->asks = 0;
+	if (taskc->waits && INHERIT_REASON(taskc->waits) == ROTA_BINDER)
+		inherit_end(taskc);
 	return 0;
 }

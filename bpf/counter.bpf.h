@@ -22,13 +22,13 @@ struct {
 	__uint(max_entries, ROTA_MAX_CPUS);
 } counter_waits SEC(".maps"), counter_cycles SEC(".maps");
 
-struct rota_counters counters; /* set by the daemon */
-u32 cpu_khz[ROTA_MAX_CPUS];    /* set by the daemon: cycles in 1 ms at full speed, 0: not known */
+u32 cpu_khz[ROTA_MAX_CPUS]; /* set by the daemon: cycles in 1 ms at full speed, 0: not known */
 
 struct counter_cpu {
 	struct counter_value waits, cycles;
 	u64 at_ns;		/* when they were read, 0: not yet */
 	u64 ran_ns, ran_cycles; /* since its frequency was last known */
+	u32 epoch;		/* of the counters that were read */
 } counter_cpus[ROTA_MAX_CPUS];
 
 /* Reads a counter of this CPU. false: there is none, or it did not count. */
@@ -48,13 +48,13 @@ static __always_inline bool counter_read(void *map, struct counter_value *last, 
 	return counted;
 }
 
-/* The frequency of this CPU while it ran: only it writes this while cycles are counted. */
+/* The frequency of this CPU, after ns more in which cycles passed; only it writes this then. */
 static __always_inline u32 counter_pace(struct counter_cpu *cpuc, u32 cpu, u64 ns, u64 cycles)
 {
 	u32 *speed = &cpu_speed[cpu & (ROTA_MAX_CPUS - 1)];
 	u32 khz = cpu_khz[cpu & (ROTA_MAX_CPUS - 1)];
 
-	if (khz && counters.cycles) {
+	if (khz) {
 		cpuc->ran_ns += ns;
 		cpuc->ran_cycles += cycles;
 	}
@@ -65,16 +65,15 @@ static __always_inline u32 counter_pace(struct counter_cpu *cpuc, u32 cpu, u64 n
 	return *speed ?: PACE_FULL;
 }
 
-/* What was counted while this task ran. */
-static __always_inline void counter_note(struct counter_cpu *cpuc, struct task_ctx *taskc, u32 cpu,
-					 u64 ns, u64 waits, u64 cycles)
+/* What was counted while this task ran: so much of its time waited. */
+static __always_inline void counter_note(struct task_ctx *taskc, u64 ns, u64 waited_ns, u32 speed)
 {
 	struct rota_class_stats *stats = stats_class(taskc->class);
-	u64 waited_ns = counter_waited(ns, waits, cycles, counters.latency_ps);
-	u32 speed = counter_pace(cpuc, cpu, ns, cycles);
 
-	if (!counters.waits)
-		return;
+	if (taskc->counter_epoch != counters.epoch) {
+		taskc->counter_epoch = counters.epoch;
+		taskc->counted.waited_ns = taskc->counted.full_ns = 0;
+	}
 	taskc->bound = counter_learn(&taskc->counted, ns, waited_ns, speed);
 	if (!stats)
 		return;
@@ -82,24 +81,35 @@ static __always_inline void counter_note(struct counter_cpu *cpuc, struct task_c
 	stats->counted_ns += waited_ns + ((ns - waited_ns) * speed >> PACE_SHIFT);
 }
 
+/* Is what this CPU counts from now on to be compared with another reading? */
+static __always_inline bool counter_begins(struct counter_cpu *cpuc)
+{
+	if (cpuc->epoch == counters.epoch && cpuc->at_ns)
+		return false;
+	cpuc->epoch = counters.epoch;
+	cpuc->ran_ns = cpuc->ran_cycles = 0;
+	return true;
+}
+
 /* This CPU goes from one task to another. */
 static void counter_switch(struct task_struct *prev, u32 cpu)
 {
 	struct counter_cpu *cpuc = &counter_cpus[cpu & (ROTA_MAX_CPUS - 1)];
 	u64 now_ns = kernel_now(), ns = now_ns - cpuc->at_ns, waits = 0, cycles = 0;
-	bool counted = true, first = !cpuc->at_ns;
+	bool begins = counter_begins(cpuc), waited, passed;
 	struct task_ctx *taskc;
+	u32 speed;
 
 	cpuc->at_ns = now_ns;
-	if (counters.waits)
-		counted &= counter_read(&counter_waits, &cpuc->waits, &waits);
-	if (counters.cycles)
-		counted &= counter_read(&counter_cycles, &cpuc->cycles, &cycles);
-	if (!counted || first || ns > COUNTER_LONGEST_NS || !prev->pid)
+	waited = counters.waits && counter_read(&counter_waits, &cpuc->waits, &waits);
+	passed = counters.cycles && counter_read(&counter_cycles, &cpuc->cycles, &cycles);
+	if (begins || ns > COUNTER_LONGEST_NS || !prev->pid)
 		return;
+	speed = counter_pace(cpuc, cpu, passed ? ns : 0, cycles);
 	taskc = task_try(prev);
-	if (taskc)
-		counter_note(cpuc, taskc, cpu, ns, waits, cycles);
+	if (taskc && waited && (passed || counters.latency_ps))
+		counter_note(taskc, ns, counter_waited(ns, waits, cycles, counters.latency_ps),
+			     speed);
 }
 
 SEC("tp_btf/sched_switch")

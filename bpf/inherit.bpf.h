@@ -423,13 +423,14 @@ __noinline int inherit_pass_on(u64 edge, u64 lock)
 /*
  * Does who calls over binder wake before the answer? Any sleep may end so, and goes on: a
  * thread that woke it for its last sleep may have been late. Who waits on is not
- * seen again; the end of the ioctl is. Only who serves the call answers it.
+ * seen again; the end of the ioctl is. Only who serves the call answers it. Where the wake-up
+ * is done by an interrupt nobody knows who woke: at worst a boost ends with the ioctl.
  */
 static __always_inline bool inherit_wakes_early(const struct task_ctx *taskc)
 {
 	u64 edge = READ_ONCE(taskc->waits);
 
-	return INHERIT_REASON(edge) == ROTA_BINDER && taskc->called &&
+	return taskc->asks && INHERIT_REASON(edge) == ROTA_BINDER &&
 	       INHERIT_TID(edge) != (s32)bpf_get_current_pid_tgid();
 }
 
@@ -542,7 +543,7 @@ static __always_inline bool inherit_on_its_way(const struct task_struct *p)
 	return !p->scx.dsq && READ_ONCE(cpu_find(p->thread_info.cpu)->curr_tid) != p->pid;
 }
 
-/* Not found: this CPU looks again as soon as it has chosen what to run meanwhile. */
+/* Not found: this CPU looks again as soon as it has chosen what to run meanwhile (running, keep). */
 static __always_inline void inherit_miss(const struct task_struct *p, u32 cpu)
 {
 	if (!inherit_on_its_way(p))

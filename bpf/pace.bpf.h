@@ -15,12 +15,13 @@
  * is the last speed that the daemon read.
  */
 
-u32 cpu_speed[ROTA_MAX_CPUS]; /* 1..PACE_FULL, 0: not known; set by the daemon, or as counted */
+struct rota_counters counters; /* set by the daemon */
+u32 cpu_speed[ROTA_MAX_CPUS];  /* 1..PACE_FULL, 0: not known; set by the daemon, or as counted */
 
 /* How much of the task's work waits for memory, of PACE_FULL. */
 static __always_inline u32 pace_bound(const struct task_ctx *taskc)
 {
-	if (taskc->bound != COUNTER_UNKNOWN)
+	if (counters.waits && taskc->bound != COUNTER_UNKNOWN)
 		return taskc->bound;
 	return task_class(taskc)->memory_bound;
 }

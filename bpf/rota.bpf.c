@@ -243,6 +243,9 @@ static void keep(struct task_struct *prev, struct task_ctx *prevc, struct cpu_ct
 		cpuc->curr_safe_vt = queue_safe(prevc, cpu_queue(cpuc, prevc->tier));
 	kernel_set_slice(prev, prevc->slice_ns);
 	note_running(prev, prevc, cpuc, now_ns);
+	/* A boosted task is on its way into a queue, see inherit_miss(). */
+	if (cpuc->called != cpuc->answered && prevc->tier != ROTA_PRIORITY)
+		scx_bpf_kick_cpu(prev->thread_info.cpu, KICK_PREEMPT);
 }
 
 /* The task that ran, charged, if it may go on. */

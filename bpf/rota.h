@@ -73,8 +73,9 @@ struct rota_class {
 /* Counters of the processor, see counter.bpf.h. Set by the daemon. */
 struct rota_counters {
 	__u64 latency_ps; /* waits are accesses that take so long each; 0: they are cycles */
-	__u32 waits;	  /* 1: waits are counted */
-	__u32 cycles;	  /* 1: all cycles are counted */
+	__u32 epoch;	  /* counts what is counted: of another one nothing can be compared */
+	__u16 waits;	  /* 1: waits are counted */
+	__u16 cycles;	  /* 1: all cycles are counted */
 };
 
 /* Counters of one class on one CPU; they only grow. */

@@ -59,6 +59,7 @@ struct task_ctx {
 	u32 called;	 /* who serves its binder call: a tid, or a process, see called_any */
 	u8 called_any;	 /* no thread of that process has taken the call yet */
 	u8 binder;	 /* enum binder_role, 0: none */
+	u8 asks;	 /* it waits in the driver for the answer to a call */
 	u8 spent;	 /* it has used up the time of a boost */
 	u8 noted;	 /* somebody will wait for it if it does not sleep first */
 	u8 leaves;	 /* it is about to sleep, and those that it boosts may have its CPU */
@@ -68,6 +69,7 @@ struct task_ctx {
 	u32 own_weight;	 /* without its group's scale */
 	u32 group_epoch; /* of the scale in its weight */
 	u16 group;	 /* its cgroup, see group.bpf.h */
+	u32 counter_epoch; /* of the counters that bound is from */
 	u16 class;
 	u16 bound;  /* how much of its work waits for memory, of PACE_FULL; COUNTER_UNKNOWN */
 	u8 tier;    /* that it competes in; may lag behind its class until refreshed */

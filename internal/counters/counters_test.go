@@ -47,6 +47,7 @@ func TestDetect(t *testing.T) {
 		"Zen 5":        {map[string]string{"proc/cpuinfo": cpuinfo(amdName, 0x1a, 0x44, ""), cpuDevice: "4\n"}, []uint64{0xa2d6}, 4, "load_not_complete"},
 		"Raptor Lake":  {map[string]string{"proc/cpuinfo": cpuinfo(intelName, 6, 0xb7, ""), "sys/bus/event_source/devices/cpu_core/type": "4\n", "sys/bus/event_source/devices/cpu_core/cpus": "0-1\n", "sys/bus/event_source/devices/cpu_atom/type": "10\n", "sys/bus/event_source/devices/cpu_atom/cpus": "2-5\n"}, []uint64{0x060006a3}, 4, "on the small cores nothing"},
 		"Lunar Lake":   {map[string]string{"proc/cpuinfo": cpuinfo(intelName, 6, 0xbd, ""), "sys/bus/event_source/devices/cpu_core/type": "4\n", "sys/bus/event_source/devices/cpu_core/cpus": "0-3\n", "sys/bus/event_source/devices/cpu_atom/type": "10\n", "sys/bus/event_source/devices/cpu_atom/cpus": "4-7\n"}, []uint64{0x846, 0x7834}, 4, "MEMORY_STALLS.MEM and MEM_BOUND"},
+		"no small one": {map[string]string{"proc/cpuinfo": cpuinfo(intelName, 6, 0xbd, ""), "sys/bus/event_source/devices/cpu_core/type": "4\n", "sys/bus/event_source/devices/cpu_core/cpus": "0-3\n", "sys/bus/event_source/devices/cpu_atom/type": "10\n", "sys/bus/event_source/devices/cpu_atom/cpus": "\n"}, []uint64{0x846}, 4, "MEMORY_STALLS.MEM"},
 		"Neoverse":     {armFiles("stall_backend_mem", "event=0x4005\n"), []uint64{0x4005}, 8, "STALL_BACKEND_MEM of armv8_pmuv3_0"},
 		"an older Arm": {armFiles("stall_backend", "event=0x0024\n"), []uint64{0x24}, 8, "own caches"},
 	} {

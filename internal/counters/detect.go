@@ -126,6 +126,8 @@ func (m model) source(root fs.FS, name string, guest bool) (Source, error) {
 			u.cycles.config = unix.PERF_COUNT_HW_CPU_CYCLES
 		} else if u.cpus, err = members(root, device); err != nil {
 			return Source{}, err
+		} else if len(u.cpus) == 0 {
+			continue
 		}
 		s.units = append(s.units, u)
 		names = append(names, r.name)
@@ -144,11 +146,14 @@ func (m model) source(root fs.FS, name string, guest bool) (Source, error) {
 	return s, nil
 }
 
-// members are the CPUs that a device is for.
+// members are the CPUs that a device is for; none where all of that kind are offline.
 func members(root fs.FS, device string) ([]int, error) {
 	text, err := read(root, devices+device+"/cpus")
 	if err != nil {
 		return nil, err
+	}
+	if strings.TrimSpace(text) == "" {
+		return nil, nil
 	}
 	cpus, err := cpulist.Parse(text)
 	if err != nil {
@@ -178,6 +183,9 @@ func detectArm(root fs.FS) (s Source, found bool, err error) {
 		u := unit{}
 		if u.cpus, err = members(root, device); err != nil {
 			return Source{}, true, err
+		}
+		if len(u.cpus) == 0 {
+			continue
 		}
 		if u.cycles, err = armEvent(root, dir, uint32(kind), armCycles); err != nil {
 			return Source{}, true, err

@@ -55,10 +55,10 @@ func (d *Daemon) lookCounters(s *session) time.Duration {
 	if want.mode != "" {
 		d.openCounters(&next)
 	}
+	s.count(&next, d.tops(next))
 	if next.note != "" && next.note != before.note {
 		d.Log.Warn("frequency fairness: how much tasks wait for memory is as declared: nothing counts it", "error", next.note)
 	}
-	s.count(next, d.tops(next))
 	if before.set != nil {
 		before.set.Close()
 	}
@@ -75,7 +75,7 @@ func (d *Daemon) lookTops(s *session, c counting) time.Duration {
 		return lookEvery
 	}
 	if tops := d.tops(c); len(tops) > 0 {
-		s.count(c, tops)
+		s.count(&c, tops)
 		return lookEvery
 	}
 	return speedRetry
@@ -98,12 +98,20 @@ func (d *Daemon) openCounters(c *counting) {
 	}
 }
 
-// tops are the frequencies by which cycles are counted; none where nothing counts them.
+// tops are the frequencies by which cycles are counted; none where not every CPU that is
+// online has both: cpufreq then speaks for all.
 func (d *Daemon) tops(c counting) map[int]uint64 {
 	if !c.clocked() {
 		return nil
 	}
-	return frequency.Tops(d.Root, c.wanted.mode == config.FrequencyOn)
+	tops := frequency.Tops(d.Root, c.wanted.mode == config.FrequencyOn)
+	online, _ := cpulist.Parse(c.wanted.online)
+	for _, cpu := range online {
+		if _, counts := c.set.Cycles[cpu]; !counts || tops[cpu] == 0 {
+			return nil
+		}
+	}
+	return tops
 }
 
 // counting is what the scheduler counts by now.
@@ -113,26 +121,26 @@ func (s *session) counting() counting {
 	return s.counts
 }
 
-// count gives the scheduler other counters, or none. Where a machine says no top
-// frequencies cycles say nothing about speeds.
-func (s *session) count(c counting, tops map[int]uint64) {
+// count gives the scheduler other counters, or none, and notes why it does not take them.
+// Without top frequencies cycles say nothing about speeds.
+func (s *session) count(c *counting, tops map[int]uint64) {
 	told := sched.Counters{FullKHz: tops}
 	if c.set != nil {
 		told.Waits, told.Cycles, told.Latency = c.set.Waits, c.set.Cycles, c.set.Source.Latency
 	}
-	c.cycles = len(tops) > 0
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
 		return
 	}
+	c.cycles = len(tops) > 0
 	if err := s.scheduler.SetCounters(told); err != nil {
-		c.note = cmp.Or(c.note, err.Error())
+		c.note, c.cycles = cmp.Or(c.note, err.Error()), false
 	}
 	if c.cycles != s.counts.cycles {
 		s.speeds, s.slowNote = nil, "" // whoever says them next says all
 	}
-	s.counts = c
+	s.counts = *c
 }
 
 // stopCounting closes the counters of a session that has ended.

@@ -93,7 +93,7 @@ func TestNoCounters(t *testing.T) {
 			if tries++; fault != nil {
 				return nil, fault
 			}
-			return &counters.Set{Source: counters.Source{Name: "stalls"}, Waits: map[int]int{0: 1 << 20}}, nil
+			return &counters.Set{Source: counters.Source{Name: "stalls"}, Waits: map[int]int{0: 1 << 20}, Cycles: map[int]int{0: 1 << 21, 1: 1 << 22}}, nil
 		}
 		online(t, d, "0-1")
 		slow(t, d, "1000000")
@@ -108,8 +108,13 @@ func TestNoCounters(t *testing.T) {
 		f.mu.Unlock()
 		fault = nil
 		time.Sleep(speedRetry)
-		if got := d.Status().Frequency; got.CountersNote != "refused" {
-			t.Errorf("the scheduler refuses them: %+v", got)
+		if got := d.Status().Frequency; got.CountersNote != "refused" || tries != 3 {
+			t.Errorf("the scheduler refuses them: %+v, %d tries", got, tries)
+		}
+		slow(t, d, "500000")
+		time.Sleep(2 * speedEvery)
+		if last := f.speeds[len(f.speeds)-1]; !reflect.DeepEqual(last, []uint32{256, 256}) {
+			t.Errorf("nothing counts, told %v", f.speeds)
 		}
 		online(t, d, "0-x")
 		time.Sleep(speedRetry)
@@ -128,7 +133,7 @@ func TestTops(t *testing.T) {
 		opened := 0
 		d.OpenCounters = func(string, time.Duration, []int) (*counters.Set, error) {
 			opened++
-			return &counters.Set{Source: counters.Source{Name: "stalls"}, Cycles: map[int]int{0: 1 << 20}}, nil
+			return &counters.Set{Source: counters.Source{Name: "stalls"}, Cycles: map[int]int{0: 1 << 20, 1: 1 << 21}}, nil
 		}
 		online(t, d, "0-1")
 		stop := running(t, d)
@@ -140,6 +145,25 @@ func TestTops(t *testing.T) {
 		}
 		if want := map[int]uint64{0: 2000000, 1: 2000000}; opened != 1 || len(f.counters) != 2 || len(f.counters[0].FullKHz) != 0 || !reflect.DeepEqual(f.counters[1].FullKHz, want) {
 			t.Errorf("opened %d times, told %+v", opened, f.counters)
+		}
+		stop()
+	})
+}
+
+// TestSomeCyclesCounted: where one CPU has no cycles counted cpufreq speaks for all.
+func TestSomeCyclesCounted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake()
+		d, _ := newDaemon(t, "scheduler: {frequencyFairness: on}\n", func() (Scheduler, error) { return f, nil })
+		d.OpenCounters = func(string, time.Duration, []int) (*counters.Set, error) {
+			return &counters.Set{Source: counters.Source{Name: "stalls"}, Waits: map[int]int{0: 1 << 20}, Cycles: map[int]int{0: 1 << 21}}, nil
+		}
+		online(t, d, "0-1")
+		slow(t, d, "1000000")
+		stop := running(t, d)
+		time.Sleep(2 * speedRetry)
+		if len(f.counters) != 1 || len(f.counters[0].FullKHz) != 0 || len(f.speeds) != 1 {
+			t.Errorf("told %+v, speeds %v", f.counters, f.speeds)
 		}
 		stop()
 	})

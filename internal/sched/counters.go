@@ -57,19 +57,24 @@ func (s *Scheduler) SetCounters(c Counters) error {
 		}
 		khz[cpu] = uint32(n)
 	}
+	s.epoch++
+	knobs.Epoch = s.epoch
 	for _, step := range []func() error{
-		func() error { return s.coll.Variables["counters"].Set(rotaCounters{}) },
+		func() error { return s.coll.Variables["counters"].Set(rotaCounters{Epoch: s.epoch}) },
 		func() error { return s.coll.Variables["cpu_khz"].Set(khz) },
 		func() error { return s.putEvents("counter_waits", c.Waits) },
 		func() error { return s.putEvents("counter_cycles", c.Cycles) },
+		func() error {
+			if knobs.Waits+knobs.Cycles == 0 {
+				return nil
+			}
+			return s.wantAlso(wantCounters)
+		},
 		func() error { return s.coll.Variables["counters"].Set(knobs) },
 	} {
 		if err := step(); err != nil {
 			return fmt.Errorf("counters of the processor: %w", err)
 		}
-	}
-	if knobs.Waits+knobs.Cycles > 0 {
-		s.wantAlso(wantCounters)
 	}
 	return nil
 }

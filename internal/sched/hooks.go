@@ -95,13 +95,22 @@ func (s *Scheduler) want(reasons uint32, o *image) {
 	s.attachSources(o)
 }
 
-// wantAlso is want for one thing more that stays wanted.
-func (s *Scheduler) wantAlso(thing uint32) {
+// wantAlso is want for one thing more that stays wanted. It fails where its programs could
+// not be attached, now or before.
+func (s *Scheduler) wantAlso(thing uint32) error {
 	s.hooks.Lock()
 	s.always |= thing
 	s.wanted |= thing
 	s.hooks.Unlock()
 	s.attachSources(nil)
+	s.hooks.Lock()
+	defer s.hooks.Unlock()
+	for i, src := range sources {
+		if src.reasons&thing != 0 && s.refused[i] != nil {
+			return s.refused[i]
+		}
+	}
+	return nil
 }
 
 // attachSources attaches what is wanted, is there, and was not tried yet. Who has no
@@ -115,6 +124,7 @@ func (s *Scheduler) attachSources(o *image) bool {
 		}
 		s.tried[i] = true
 		if err := s.attachSource(src, &o); err != nil {
+			s.refused[i] = err
 			s.log.Warn(src.without, "error", err, "fix", src.fix())
 		}
 	}

@@ -38,13 +38,16 @@ type Scheduler struct {
 	ownable  bool          // this kernel lets CPUs belong to classes
 	owned    bool          // some do, or did
 	record   int           // Params.Record, which holds from loading on
+	epoch    uint32        // counts SetCounters
 	quit     chan struct{} // closed when nothing is to be attached any more
 
 	hooks  sync.Mutex   // held by whoever attaches and detaches; guards what follows, and links
 	wanted uint32       // the waits that boost, 1 << reason, and always
 	always uint32       // what configurations don't change
 	tried  map[int]bool // of sources
-	closed bool
+	// refused says of those that could not be attached why.
+	refused map[int]error
+	closed  bool
 }
 
 // Load loads the scheduler with p and attaches it. When it returns, every
@@ -74,7 +77,7 @@ func Load(ctx context.Context, p Params, log *slog.Logger) (*Scheduler, error) {
 	s := &Scheduler{
 		log: log, topology: topo, params: p, record: p.Record,
 		events: make(chan Event, 256), exit: make(chan ExitInfo, 1), done: make(chan struct{}),
-		quit: make(chan struct{}), tried: map[int]bool{},
+		quit: make(chan struct{}), tried: map[int]bool{}, refused: map[int]error{},
 	}
 	o, err := openImageFor(cache, kernel)
 	if err != nil {

@@ -55,8 +55,9 @@ type rotaKnobs struct {
 
 type rotaCounters struct {
 	LatencyPs uint64
-	Waits     uint32
-	Cycles    uint32
+	Epoch     uint32
+	Waits     uint16
+	Cycles    uint16
 }
 
 type rotaClass struct {

@@ -224,6 +224,9 @@ func (r Row) check() error {
 	if len(r.Packages) == 0 {
 		return fmt.Errorf("row %q: no package", r.Name)
 	}
+	if own := r.Packages[0]; own.Suite != "" {
+		return fmt.Errorf("row %q: package %q: the first is the kernel, of the row's own suite", r.Name, own.Name)
+	}
 	return nil
 }
 

@@ -67,6 +67,7 @@ func TestParseLockRefuses(t *testing.T) {
 		"twice":         {goodLock + "\n" + goodLock, "twice"},
 		"architecture":  {"Row: a\nSeries: a\nSuite: a\nFlavour: cloud-s390x\nPackage: a 1 " + sum + " 5\n", "must end in amd64 or arm64"},
 		"bad suite":     {"Package: a 1 " + sum + " 5 ../x\n", `suite "../x"`},
+		"no own kernel": {"Row: a\nSeries: a\nSuite: a\nFlavour: amd64\nPackage: a 1 " + sum + " 5 other\n", "of the row's own suite"},
 		"endless line":  {"Row: " + strings.Repeat("x", 1<<17), "token too long"},
 	} {
 		if _, err := ParseLock([]byte(c.text)); err == nil || !strings.Contains(err.Error(), c.want) {
