@@ -69,8 +69,8 @@ type queue struct {
 	tier    uint8
 	members map[uint32]*client // those of clients
 	clients []*client
-	ghosts  map[uint32]*client // sleepers that still owe
-	gone    []*client          // left from afar, not yet taken out of the sums
+	ghosts  map[*client]bool // sleepers that still owe
+	gone    []*client        // left from afar, not yet taken out of the sums
 	base    uint64
 	sum     wide // of weight * (v - base)
 	weight  uint64
@@ -85,7 +85,7 @@ type queue struct {
 }
 
 func newQueue(cpu uint16, tier uint8) *queue {
-	return &queue{cpu: cpu, tier: tier, members: map[uint32]*client{}, ghosts: map[uint32]*client{}, early: map[*Event]bool{}, left: map[*Event]*Event{}}
+	return &queue{cpu: cpu, tier: tier, members: map[uint32]*client{}, ghosts: map[*client]bool{}, early: map[*Event]bool{}, left: map[*Event]*Event{}}
 }
 
 // now is V, rounded down. An empty queue's V stands still.
@@ -122,7 +122,7 @@ func (q *queue) paid() uint64 {
 		return now
 	}
 	gone := weight
-	for _, g := range q.ghosts {
+	for g := range q.ghosts {
 		weight += uint64(g.weight)
 		sum = sum.plus(q.share(g.v, g.weight))
 		owed = owed.plus(product(apart(now, g.v), uint64(g.weight)))
@@ -186,7 +186,13 @@ func (q *queue) part(c *client) {
 func (q *queue) haunt(c *client, v uint64) {
 	q.move(c, v)
 	q.part(c)
-	q.ghosts[c.tid] = c
+	q.ghosts[c] = true
+}
+
+// banish takes a ghost out of the sums.
+func (q *queue) banish(g *client) {
+	delete(q.ghosts, g)
+	q.discount(g)
 }
 
 // move sets a client's virtual time; what was charged in advance is contained.

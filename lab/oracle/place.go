@@ -59,12 +59,11 @@ func (r *replay) join(q *queue, e *Event) {
 	if t.in != nil {
 		r.joinTwice(t, e)
 	}
-	ghost, with := q.ghosts[e.TID], q.now()
+	ghost, with := r.ghost(t, q, e), q.now()
 	r.emptyBit(q, e, ghost)
 	lag := t.lagOf(q, e, ghost, with)
 	if ghost != nil {
-		delete(q.ghosts, e.TID)
-		q.discount(ghost)
+		q.banish(ghost)
 	}
 	switch {
 	case e.How&JoinGhost != 0:
@@ -119,6 +118,23 @@ func (r *replay) emptyBit(q *queue, e *Event, ghost *client) {
 	if said := e.How&JoinEmpty != 0; said != q.empty() && !alone && (said || len(q.gone) == 0) {
 		r.fault(BadPlacement, e, r.foreign(e, q), "the queue was empty: %t; the model has %d tasks and %d ghosts", said, len(q.clients), len(q.ghosts))
 	}
+}
+
+// ghost is the ghost that a task which joins has in this queue; nil if there is none.
+func (r *replay) ghost(t *task, q *queue, e *Event) *client {
+	ghost := t.ghostIn(q)
+	if ghost != nil || e.How&JoinGhost == 0 {
+		return ghost
+	}
+	for g := range q.ghosts {
+		if g.tid == e.TID && (ghost == nil || before(ghost.v, g.v)) {
+			ghost = g
+		}
+	}
+	if ghost != nil {
+		r.fault(BadPlacement, e, r.touched(e, e.TID), "it takes back a ghost, and has competed elsewhere since")
+	}
+	return ghost
 }
 
 // takeBack holds the one who gets its ghost back to the ghost.
@@ -253,10 +269,9 @@ func (r *replay) leave(q *queue, e *Event) {
 			return
 		}
 	}
-	if g := q.ghosts[e.TID]; c == nil && g != nil {
+	if g := r.task(e.TID).ghostIn(q); c == nil && g != nil {
 		r.fault(BadLeave, e, false, "it is a ghost, which only RELEASE or JOIN ends")
-		delete(q.ghosts, e.TID)
-		q.discount(g)
+		q.banish(g)
 		return
 	}
 	if c = r.member(q, e); c == nil {
@@ -277,6 +292,7 @@ func (r *replay) leave(q *queue, e *Event) {
 	switch {
 	case e.How&LeaveGhost != 0:
 		q.haunt(c, e.V)
+		r.task(e.TID).ghost = c
 	case e.How&LeaveAfar != 0 && q.early[e]:
 		delete(q.early, e)
 		q.leave(c)
@@ -317,10 +333,9 @@ func (r *replay) lastBit(q *queue, e *Event) {
 		return
 	}
 	// Nobody is left who would have to wait for what the ghosts have had.
-	for tid, g := range q.ghosts {
+	for g := range q.ghosts {
 		if len(q.clients) == 0 {
-			delete(q.ghosts, tid)
-			q.discount(g)
+			q.banish(g)
 		}
 	}
 	if !q.empty() {

@@ -209,7 +209,7 @@ func (r *replay) ahead(q *queue, e *Event, visit func(now uint64) bool) bool {
 				without(c)
 			}
 		case o.Kind == Release:
-			for _, c := range q.ghosts {
+			for c := range q.ghosts {
 				without(c)
 			}
 		default:

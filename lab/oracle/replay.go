@@ -35,10 +35,20 @@ type task struct {
 	lag      int64 // virtual, at that weight
 	low      int64 // what its lag may have been, if it left from afar
 	high     int64
-	rest     int64  // deadline - v
-	pickedOn int    // CPU + 1 that it was picked for, 0: none
-	used     uint64 // ns since it slept last
-	uses     uint64 // ns between two sleeps, a moving mean; 0: not known
+	rest     int64   // deadline - v
+	pickedOn int     // CPU + 1 that it was picked for, 0: none
+	used     uint64  // ns since it slept last
+	uses     uint64  // ns between two sleeps, a moving mean; 0: not known
+	ghost    *client // what it left behind at its last departure, if it did
+}
+
+// ghostIn is the ghost that this queue still has of a task; nil if there is none. Who
+// has competed elsewhere since has left it for good: that one waits for V as all do.
+func (t *task) ghostIn(q *queue) *client {
+	if !q.ghosts[t.ghost] {
+		return nil
+	}
+	return t.ghost
 }
 
 // replay holds the state of a Check.
@@ -253,9 +263,8 @@ func (r *replay) member(q *queue, e *Event) *client {
 		return nil // too little is known
 	}
 	c = &client{tid: e.TID, weight: e.Weight, slice: e.Slice, v: e.V, deadline: e.Deadline}
-	if g := q.ghosts[e.TID]; g != nil {
-		delete(q.ghosts, e.TID)
-		q.discount(g)
+	if g := r.task(e.TID).ghostIn(q); g != nil {
+		q.banish(g)
 	}
 	q.join(c)
 	r.task(e.TID).in = q

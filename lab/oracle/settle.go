@@ -115,7 +115,7 @@ func (r *replay) release(q *queue, e *Event) {
 	with := q.now()
 	var weight uint64
 	var owed wide // sum of weight * (V - v)
-	for _, g := range q.ghosts {
+	for g := range q.ghosts {
 		weight += uint64(g.weight)
 		owed = owed.plus(product(apart(with, g.v), uint64(g.weight)))
 	}
@@ -124,9 +124,8 @@ func (r *replay) release(q *queue, e *Event) {
 	} else if weight > 0 && owed.over(weight) < -r.roundOf(q) {
 		r.fault(BadRelease, e, r.foreign(e, q), "%d ghosts, who are %d units after V in the mean", len(q.ghosts), -owed.over(weight))
 	}
-	for tid, g := range q.ghosts {
-		delete(q.ghosts, tid)
-		q.discount(g)
+	for g := range q.ghosts {
+		q.banish(g)
 	}
 	if e.NowV == 0 {
 		return
