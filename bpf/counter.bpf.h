@@ -22,6 +22,7 @@ struct {
 	__uint(max_entries, ROTA_MAX_CPUS);
 } counter_waits SEC(".maps"), counter_cycles SEC(".maps");
 
+u32 cpus_came;		    /* how often a CPU came online: its counters have ended before */
 u32 cpu_khz[ROTA_MAX_CPUS]; /* set by the daemon: cycles in 1 ms at full speed, 0: not known */
 
 struct counter_cpu {

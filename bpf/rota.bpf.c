@@ -672,6 +672,7 @@ SEC("struct_ops.s/rota_cpu_online")
 void ROTA_OP(cpu_online, s32 cpu)
 {
 	own_take_over(cpu);
+	cpus_came++;
 }
 
 SEC("struct_ops/rota_cpu_offline")

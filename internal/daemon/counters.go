@@ -28,7 +28,8 @@ type wantedCounters struct {
 	mode    string // of frequency fairness; empty: nothing is wanted
 	event   string // empty: what this processor has
 	latency time.Duration
-	online  string // CPUs: the counters of one that was offline have ended
+	online  string // CPUs
+	came    uint32 // how often one came: the counters of one that was offline have ended
 }
 
 // followCounters gives the scheduler counters of the processor, as long as the configuration
@@ -43,6 +44,11 @@ func (d *Daemon) lookCounters(s *session) time.Duration {
 	var want wantedCounters
 	if c.Frequency != config.FrequencyOff && c.Counters != config.CountersOff {
 		want = wantedCounters{mode: c.Frequency, latency: c.AccessLatency, online: onlineCPUs(d.Root)}
+		came, err := s.scheduler.Came()
+		if err != nil {
+			d.Log.Warn("frequency fairness", "error", err)
+		}
+		want.came = came
 		if c.Counters != config.CountersAuto {
 			want.event = c.Counters
 		}

@@ -38,6 +38,10 @@ func TestCounters(t *testing.T) {
 		if got := d.Status().Frequency; got.Counters != "misses" || got.CountersNote != "" || len(f.speeds) != 1 {
 			t.Errorf("%+v, speeds %v", got, f.speeds)
 		}
+		f.mu.Lock()
+		f.came++ // off and on again between two looks
+		f.mu.Unlock()
+		time.Sleep(2 * lookEvery)
 		online(t, d, "0")
 		time.Sleep(2 * lookEvery)
 		rewrite(t, d, "scheduler: {frequencyFairness: on}\n")
@@ -61,10 +65,11 @@ func TestCounters(t *testing.T) {
 			t.Errorf("switched off: %+v", got)
 		}
 		stop()
-		if want := []string{"r20cb 80ns [0 1]", "r20cb 80ns [0]", " 0s [0]"}; !reflect.DeepEqual(asked, want) {
+		if want := []string{"r20cb 80ns [0 1]", "r20cb 80ns [0 1]", "r20cb 80ns [0]", " 0s [0]"}; !reflect.DeepEqual(asked, want) {
 			t.Errorf("opened %q, want %q", asked, want)
 		}
 		want := []sched.Counters{
+			{Waits: map[int]int{0: 1 << 20, 1: 1<<20 + 1}, Cycles: map[int]int{}, Latency: 80 * time.Nanosecond},
 			{Waits: map[int]int{0: 1 << 20, 1: 1<<20 + 1}, Cycles: map[int]int{}, Latency: 80 * time.Nanosecond},
 			{Waits: map[int]int{0: 1 << 20}, Cycles: map[int]int{}, Latency: 80 * time.Nanosecond},
 			{Waits: map[int]int{0: 1 << 20}, Cycles: map[int]int{0: 1 << 21}, FullKHz: map[int]uint64{0: 2000000, 1: 2000000}},

@@ -32,7 +32,8 @@ type Scheduler interface {
 	Domains() []uint32        // by CPU: its cache domain
 	SetSpeeds([]uint32) error // of the CPUs, in 1024ths of the fastest; 0: not known
 	SetCounters(sched.Counters) error
-	Sweep() error // of tasks that wait where nobody looks any more
+	Came() (uint32, error) // how often a CPU came online
+	Sweep() error          // of tasks that wait where nobody looks any more
 	Close() error
 }
 

@@ -36,8 +36,9 @@ type fakeScheduler struct {
 	closed   bool
 	speeds   [][]uint32
 	counters []sched.Counters
-	// counterFault is what SetCounters answers.
+	// counterFault is what SetCounters answers, came what Came does.
 	counterFault error
+	came         uint32
 }
 
 func newFake() *fakeScheduler {
@@ -98,6 +99,12 @@ func (f *fakeScheduler) SetCounters(c sched.Counters) error {
 	defer f.mu.Unlock()
 	f.counters = append(f.counters, c)
 	return f.counterFault
+}
+
+func (f *fakeScheduler) Came() (uint32, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.came, nil
 }
 
 func (f *fakeScheduler) Events() <-chan sched.Event  { return f.events }

@@ -79,6 +79,15 @@ func (s *Scheduler) SetCounters(c Counters) error {
 	return nil
 }
 
+// Came is how often a CPU has come online since the scheduler was loaded: perf events that
+// were opened on it before have ended.
+func (s *Scheduler) Came() (times uint32, err error) {
+	if err := s.coll.Variables["cpus_came"].Get(&times); err != nil {
+		return 0, fmt.Errorf("counters of the processor: CPUs that came: %w", err)
+	}
+	return times, nil
+}
+
 // putEvents puts one event for each CPU into a map, and takes those of other CPUs out.
 func (s *Scheduler) putEvents(name string, events map[int]int) error {
 	m := s.coll.Maps[name]

@@ -236,7 +236,7 @@ func TestPrepare(t *testing.T) {
 			t.Errorf("the object has no program %q", name)
 		}
 	}
-	for name, want := range map[string]any{"events_lost": uint64(0), "exit_record": rotaExit{}} {
+	for name, want := range map[string]any{"events_lost": uint64(0), "cpus_came": uint32(0), "exit_record": rotaExit{}} {
 		if got := spec.Variables[name]; got == nil || int(got.Size()) != binary.Size(want) {
 			t.Errorf("variable %q is %v, want %d bytes", name, got, binary.Size(want))
 		}
