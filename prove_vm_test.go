@@ -249,12 +249,13 @@ func TestPromises(t *testing.T) {
 	}
 }
 
-// TestConformance records what the fair tier decides, with classes and without,
-// on two kernels, and has it judged by the definition of EEVDF.
+// TestConformance records what the fair tier decides, with classes and without, and on a
+// machine that changes its frequency, on two kernels, and has it judged by the definition
+// of EEVDF.
 func TestConformance(t *testing.T) {
 	t.Parallel()
-	for kernel, row := range map[string]string{"6.18": "rota", "7.2": "rota+classes"} {
-		t.Run(kernel, func(t *testing.T) {
+	for row, kernel := range map[string]string{"rota": "6.18", "rota+classes": "7.2", "rota-frequency": "6.18"} {
+		t.Run(row, func(t *testing.T) {
 			t.Parallel()
 			promised(t, "oracle", "--kernel", kernel, "--row", row)
 		})

@@ -26,7 +26,9 @@ struct slot {
 	volatile uint64_t gap_ns;   /* longest time between two looks at the clock, ns */
 	volatile uint64_t since_ns; /* clock at the last look, CLOCK_MONOTONIC ns */
 	volatile uint64_t errors;   /* things that must not happen */
-	volatile uint64_t spare[3];
+	volatile uint64_t spare;
+	volatile uint64_t units; /* parts of pieces, each as long as another */
+	volatile uint64_t waits; /* of these, how many a counter of waits sees */
 };
 
 _Static_assert(sizeof(struct slot) == 64, "the reader relies on 64 bytes per slot");

@@ -16,11 +16,15 @@
 
 #include "board.h"
 
-#define PIECE 20000 /* turns of the loop, at full speed */
-#define UNIT 500    /* the same */
+#define PIECE 5000 /* turns of the loop, at full speed */
+#define UNIT 500   /* the same */
 #define FULL 1000
+#define TRIES 200  /* measurements of what a call takes */
+#define CALLS 8	   /* in each */
+#define TURNS 2000 /* to compare with */
 
-static uint32_t compute(uint32_t y, uint64_t turns)
+/* Not inlined: each copy would have turns of its own length. */
+static __attribute__((noinline)) uint32_t compute(uint32_t y, uint64_t turns)
 {
 	for (uint64_t i = 0; i < turns; i++)
 		y = y * 1664525u + 1013904223u;
@@ -41,21 +45,26 @@ static uint64_t measure(uint64_t turns, long call, uint64_t calls)
 	return (to.tv_sec - from.tv_sec) * 1000000000LL + to.tv_nsec - from.tv_nsec;
 }
 
+static uint64_t least(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
 /*
  * How many turns are as long as this call; one that is counted twice takes longer. The least
- * of some: a switch would be in it.
+ * of many that are short: a switch, or work on another CPU, would be in a long one. A call
+ * that is off by a tenth makes waits longer, or shorter, than they count.
  */
 static uint64_t call_turns(long call)
 {
-	uint64_t turns_ns = UINT64_MAX, calls_ns = UINT64_MAX;
+	uint64_t turns_ns = UINT64_MAX, calls_ns = UINT64_MAX, none_ns = UINT64_MAX;
 
-	for (int i = 0; i < 8; i++) {
-		uint64_t t = measure(PIECE, call, 0), c = measure(0, call, 100);
-
-		turns_ns = t < turns_ns ? t : turns_ns;
-		calls_ns = c < calls_ns ? c : calls_ns;
+	for (int i = 0; i < TRIES; i++) {
+		none_ns = least(none_ns, measure(0, call, 0));
+		turns_ns = least(turns_ns, measure(TURNS, call, 0));
+		calls_ns = least(calls_ns, measure(0, call, CALLS));
 	}
-	turns_ns = PIECE * calls_ns / turns_ns / 100;
+	turns_ns = TURNS * (calls_ns - none_ns) / (turns_ns - none_ns) / CALLS;
 	if (turns_ns <= UNIT)
 		return turns_ns;
 	fprintf(stderr, "progress: a system call takes as long as %llu turns: at most %d\n",
@@ -80,10 +89,12 @@ static volatile uint64_t *open_speed(const char *path)
 static uint64_t compute_call, wait_call; /* how many turns they take */
 
 /* One unit, which is taken for waiting as long as some of what was seen is left. */
-static uint32_t unit(uint32_t x, uint64_t *seen)
+static uint32_t unit(uint32_t x, uint64_t *seen, struct slot *slot)
 {
+	slot->units++;
 	if (*seen >= FULL) {
 		*seen -= FULL;
+		slot->waits++;
 		x = compute(x, UNIT - wait_call);
 		syscall(SYS_getppid, 0);
 	} else {
@@ -114,11 +125,11 @@ int main(int argc, char **argv)
 		waits += PIECE * bound / FULL;
 		for (; waits >= UNIT; waits -= UNIT) {
 			seen += share;
-			x = unit(x, &seen);
+			x = unit(x, &seen, slot);
 		}
 		computes += PIECE * (FULL - bound) / *speed;
 		for (; computes >= UNIT; computes -= UNIT)
-			x = unit(x, &seen);
+			x = unit(x, &seen, slot);
 		slot->loops++;
 	}
 }

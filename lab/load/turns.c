@@ -67,14 +67,14 @@ static int bucket_of(uint64_t ns)
 	return bucket < BUCKETS ? bucket : BUCKETS - 1;
 }
 
-/* count_turn counts a turn that has ended, and its time in spare[0]. */
+/* count_turn counts a turn that has ended, and its time in spare. */
 static void count_turn(struct slot *mine, uint64_t ns)
 {
 	volatile uint64_t *counts = (volatile uint64_t *)(mine + 1);
 
 	counts[bucket_of(ns)]++;
 	mine->loops++;
-	mine->spare[0] += ns;
+	mine->spare += ns;
 }
 
 /* lag is the greatest distance of a hog's time from an equal share, now. */

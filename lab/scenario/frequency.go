@@ -2,11 +2,14 @@ package scenario
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -15,8 +18,11 @@ import (
 )
 
 const (
-	frequencyTasks  = 8 // of each program
-	frequencySpan   = 2 * time.Second
+	frequencyTasks = 8 // of each program
+	frequencySpan  = 2 * time.Second
+	// Where two programs differ less than plainDegree, more has to be done to see it.
+	plainDegree     = 0.02
+	longestSpan     = 4 * time.Second
 	frequencySettle = 300 * time.Millisecond // until rota has read the new frequency
 	cpufreqDir      = "/sys/devices/system/cpu/cpufreq"
 	speedFile       = "/tmp/speed"
@@ -24,9 +30,11 @@ const (
 	rowCounted      = "rota-counted"
 	rowCountedUnder = "rota-counted-under"
 	rowCountedOver  = "rota-counted-over"
+	rowKernelTSF    = "kernel-tsf"
+	rowTSF          = "rota-tsf"
 	// accessTime is what one access of lab/load/progress.c takes: 500 turns of its loop
-	// of 4 instructions.
-	accessTime = 2 * time.Microsecond
+	// of 5 instructions.
+	accessTime = 2500 * time.Nanosecond
 	// waitsOfCycles are the calls that it makes for cycles that wait, and all of them.
 	waitsOfCycles = `counters: "syscalls:sys_enter_getppid/raw_syscalls:sys_enter"`
 )
@@ -71,33 +79,69 @@ func countedConfig(counters string) string {
 	return "scheduler: {frequencyFairness: on, slice: 200us, " + counters + "}\n"
 }
 
+// frequencyRow is a row, and what the programs and the machine are in it.
+type frequencyRow struct {
+	Row
+	seen int  // of a thousand waits, how many its counter sees
+	tsf  bool // the paper's weights, see epochs
+}
+
+func frequencyRows() []frequencyRow {
+	rota := func(name, config, about string) frequencyRow {
+		return frequencyRow{Row{Name: name, Scheduler: "rota", Config: config, About: about}, 1000, false}
+	}
+	counted := func(name string, seen int, about string) frequencyRow {
+		row := rota(name, countedConfig(waitsOfCycles), about)
+		row.seen = seen
+		return row
+	}
+	tsf := func(row frequencyRow) frequencyRow {
+		row.tsf = true
+		return row
+	}
+	const slice = "scheduler: {slice: 200us}\n"
+	const weights = "weights of the paper: each epoch those that the counters of the last one call for"
+	return []frequencyRow{
+		{Row{Name: rowKernel, Scheduler: "kernel"}, 1000, false},
+		tsf(frequencyRow{Row{Name: rowKernelTSF, Scheduler: "kernel", About: weights}, 1000, true}),
+		rota(rowRota, slice, "time counts as it is"),
+		tsf(rota(rowTSF, slice, "the same, with the "+weights)),
+		rota(rowFrequency, "scheduler: {frequencyFairness: on, slice: 200us}\n", "time counts by the frequency alone: nobody is said to wait for memory"),
+		rota(rowClasses, frequencyConfig(1), "with what the programs are"),
+		rota("rota-under", frequencyConfig(0.8), "the same, declared 20 % too small"),
+		rota("rota-over", frequencyConfig(1.2), "the same, declared 20 % too large"),
+		counted(rowCounted, 1000, "with what counters say the programs are: cycles that wait, of all cycles"),
+		counted(rowCountedUnder, 800, "the same, where the counter sees 20 % too few of those that wait"),
+		counted(rowCountedOver, 1200, "the same, where it sees 20 % too many"),
+		rota("rota-accesses", countedConfig(fmt.Sprintf(`counters: "syscalls:sys_enter_getppid", accessLatency: %dns`, accessTime.Nanoseconds())), "the same by the paper's estimator: accesses, each taken for as long"),
+	}
+}
+
+// frequencyRowOf is the row of that name, or one like the kernel's.
+func frequencyRowOf(name string) frequencyRow {
+	rows := frequencyRows()
+	if i := slices.IndexFunc(rows, func(row frequencyRow) bool { return row.Name == name }); i >= 0 {
+		return rows[i]
+	}
+	return rows[0]
+}
+
 // frequency measures the paper's experiment: programs of which one loses more than the
 // other when the frequency falls share a CPU, and progress, not time, is to be shared.
 func frequency() Scenario {
-	rota := func(name, config, about string) Row {
-		return Row{Name: name, Scheduler: "rota", Config: config, About: about}
+	var rows []Row
+	for _, row := range frequencyRows() {
+		rows = append(rows, row.Row)
 	}
-	const slice = "scheduler: {slice: 200us}\n"
 	return Scenario{
 		Name:     "frequency",
 		Title:    "Fair shares when frequency drops",
 		Question: "Does everybody lose as much when the CPU runs slower, whether he computes or waits for memory?",
-		Rows: []Row{
-			{Name: rowKernel, Scheduler: "kernel"},
-			rota(rowRota, slice, "time counts as it is"),
-			rota(rowFrequency, "scheduler: {frequencyFairness: on, slice: 200us}\n", "time counts by the frequency alone: nobody is said to wait for memory"),
-			rota(rowClasses, frequencyConfig(1), "with what the programs are"),
-			rota("rota-under", frequencyConfig(0.8), "the same, declared 20 % too small"),
-			rota(rowCounted, countedConfig(waitsOfCycles), "with what counters say the programs are: cycles that wait, of all cycles"),
-			rota(rowCountedUnder, countedConfig(waitsOfCycles), "the same, where the counter sees 20 % too few of those that wait"),
-			rota(rowCountedOver, countedConfig(waitsOfCycles), "the same, where it sees 20 % too many"),
-			rota("rota-accesses", countedConfig(fmt.Sprintf(`counters: "syscalls:sys_enter_getppid", accessLatency: %dns`, accessTime.Nanoseconds())), "the same by the paper's estimator: accesses, each taken for as long"),
-			rota("rota-over", frequencyConfig(1.2), "the same, declared 20 % too large"),
-		},
-		Metrics: frequencyMetrics(),
-		Loads:   []string{"progress"},
-		Limit:   240 * time.Second,
-		Run:     runFrequency,
+		Rows:     rows,
+		Metrics:  frequencyMetrics(),
+		Loads:    []string{"progress"},
+		Limit:    400 * time.Second,
+		Run:      runFrequency,
 	}
 }
 
@@ -108,8 +152,14 @@ func frequencyMetrics() []Metric {
 		for _, mhz := range frequencySteps()[1:] {
 			metrics = append(metrics, Metric{Name: fmt.Sprintf("%s_%d_degree", pairName(pair), mhz), Group: group, Label: fmt.Sprintf("at %d of 2530 MHz", mhz), Better: -1})
 		}
-		metrics = append(metrics, Metric{Name: pairName(pair) + "_done_pct", Group: group, Label: "at 930 MHz, of the work at 2530 MHz, all of them do", Better: 1})
+		metrics = append(metrics,
+			Metric{Name: pairName(pair) + "_sample", Group: group, Label: "at 930 MHz, of a sample of two", Better: -1},
+			Metric{Name: pairName(pair) + "_full", Group: group, Label: "at 2530 MHz, pieces of work a second", Better: 1},
+			Metric{Name: pairName(pair) + "_done_pct", Group: group, Label: "at 930 MHz, of the work at 2530 MHz, all of them do", Better: 1})
 	}
+	metrics = append(metrics, Metric{Name: "weights_error_pct", Group: "8 of nice -5 to 10 on one CPU at 1200 MHz, 5 or 60 % of whose time waits for memory",
+		Label: "greatest error of a share of the work over 1 s", Better: -1,
+		Bounds: []Bound{{Row: rowClasses, AtMost: sharePct}, {Row: rowCounted, AtMost: sharePct}}})
 	const group = "improvement of Fair_Degree over shares of time, by the formula"
 	return append(metrics,
 		Metric{Name: "least_pct", Group: group, Label: "least of 18", Better: 1, Bounds: []Bound{
@@ -168,6 +218,35 @@ func (m *slowMachine) set(mhz int) error {
 	return err
 }
 
+// wander changes the frequency all the time, until what it returns is called.
+func (m *slowMachine) wander(g *guest.Guest) (stop func()) {
+	quit := make(chan struct{})
+	go func() {
+		steps := frequencySteps()
+		for random := g.Rand("wander"); ; {
+			select {
+			case <-quit:
+				return
+			case <-time.After(wanderTime):
+				if err := m.set(steps[random.Intn(len(steps))]); err != nil {
+					g.Event("wander", err.Error())
+				}
+			}
+		}
+	}()
+	return func() { close(quit) }
+}
+
+// speed is what cpufreq says: the frequency, 1 is the top one.
+func (m *slowMachine) speed() (float64, error) {
+	text, err := os.ReadFile(filepath.Join(cpufreqDir, "policy0", "scaling_cur_freq"))
+	if err != nil {
+		return 0, err
+	}
+	khz, err := strconv.Atoi(strings.TrimSpace(string(text)))
+	return float64(khz) / 1000 / float64(frequencySteps()[0]), err
+}
+
 // perMille is a frequency in per mille of the top one.
 func perMille(mhz int) int {
 	top := frequencySteps()[0]
@@ -193,6 +272,11 @@ func runFrequency(g *guest.Guest) error {
 		}
 		improvements = append(improvements, some...)
 	}
+	off, err := weighedWork(g, machine)
+	if err != nil {
+		return fmt.Errorf("shares of work: %w", err)
+	}
+	g.Metric("weights_error_pct", off)
 	least, most, improved := math.Inf(1), math.Inf(-1), 0
 	for _, i := range improvements {
 		least, most = min(least, i), max(most, i)
@@ -206,55 +290,70 @@ func runFrequency(g *guest.Guest) error {
 	return nil
 }
 
-// seenWaits is how many of a thousand waits a row's counter sees.
-func seenWaits(row string) int {
-	switch row {
-	case rowCountedUnder:
-		return 800
-	case rowCountedOver:
-		return 1200
-	}
-	return 1000
-}
-
 // runPair measures two programs at each frequency, and returns the improvements.
 func runPair(g *guest.Guest, machine *slowMachine, pair [2]program) (improvements []float64, err error) {
 	s := newStage(g, pairName(pair))
 	defer s.stop()
+	row := frequencyRowOf(g.Row.Name)
 	for range frequencyTasks {
 		for _, p := range pair {
-			if _, err := s.startCounting(guest.Cmd{Path: "/bin/" + p.name, Args: []string{strconv.Itoa(p.bound), speedFile, strconv.Itoa(seenWaits(g.Row.Name))}, CPUs: "1"}, 1); err != nil {
+			if _, err := s.startCounting(guest.Cmd{Path: "/bin/" + p.name, Args: []string{strconv.Itoa(p.bound), speedFile, strconv.Itoa(row.seen)}, CPUs: "1"}, 1); err != nil {
 				return nil, err
 			}
 		}
 	}
-	var full [2]float64
-	for _, mhz := range frequencySteps() {
-		if err := machine.set(mhz); err != nil {
-			return nil, err
-		}
-		g.Sleep(frequencySettle)
-		loops, err := s.work(frequencySpan)
+	if row.tsf {
+		epochs, err := startEpochs(s, machine)
 		if err != nil {
 			return nil, err
 		}
-		var done [2]float64
-		for slot, n := range loops {
-			done[slot%2] += n
+		defer func() { err = errors.Join(err, epochs.stop()) }()
+	}
+	var full [2]float64 // pieces a second
+	for _, mhz := range frequencySteps() {
+		done, err := atFrequency(s, machine, pair, mhz)
+		if err != nil {
+			return nil, err
 		}
 		if mhz == frequencySteps()[0] {
 			full = done
+			g.Metric(pairName(pair)+"_full", done[0]+done[1])
 			continue
 		}
 		kept := [2]float64{done[0] / full[0], done[1] / full[1]}
 		degree := math.Abs(kept[0]-kept[1]) / 2 // the deviation of two
 		g.Metric(fmt.Sprintf("%s_%d_degree", pairName(pair), mhz), degree)
 		improvements = append(improvements, 100*(1-degree/timeDegree(pair, mhz)))
-		if mhz == frequencySteps()[len(frequencySteps())-1] {
+		if mhz == slices.Min(frequencySteps()) {
+			g.Metric(pairName(pair)+"_sample", math.Sqrt2*degree)
 			g.Metric(pairName(pair)+"_done_pct", 100*(kept[0]+kept[1])/2)
 		}
 	}
 	return improvements, nil
+}
+
+// atFrequency is what each of two programs does in a second at a frequency.
+func atFrequency(s *stage, machine *slowMachine, pair [2]program, mhz int) (done [2]float64, err error) {
+	if err := machine.set(mhz); err != nil {
+		return done, err
+	}
+	s.g.Sleep(frequencySettle)
+	span := spanOf(pair, mhz)
+	loops, err := s.work(span)
+	for slot, n := range loops {
+		done[slot%2] += n / span.Seconds()
+	}
+	return done, err
+}
+
+// spanOf is how long two programs are looked at: the less they differ the longer, and at
+// the top frequency as long as at any.
+func spanOf(pair [2]program, mhz int) time.Duration {
+	least := timeDegree(pair, mhz)
+	if mhz == frequencySteps()[0] {
+		least = timeDegree(pair, frequencySteps()[1])
+	}
+	return min(longestSpan, time.Duration(max(1, plainDegree/least)*float64(frequencySpan)).Round(100*time.Millisecond))
 }
 
 // timeDegree is the Fair_Degree of two programs that share time: of their work at full

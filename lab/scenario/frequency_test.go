@@ -5,6 +5,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"rota/lab/scenario/output"
 )
 
 // TestTimeDegree: half of what the kept parts differ by. At half the frequency who only
@@ -34,8 +36,10 @@ func TestCountedRows(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if seenWaits(rowCounted) != 1000 || seenWaits(rowCountedUnder) != 800 || seenWaits(rowCountedOver) != 1200 {
-		t.Error("rows of a counter that is wrong")
+	for name, seen := range map[string]int{rowCounted: 1000, rowCountedUnder: 800, rowCountedOver: 1200} {
+		if row := frequencyRowOf(name); row.Name != name || row.seen != seen || row.tsf {
+			t.Errorf("%+v sees %d", row, row.seen)
+		}
 	}
 	counted := 0
 	for _, row := range frequency().Rows {
@@ -61,5 +65,46 @@ func TestFrequencyMetrics(t *testing.T) {
 	}
 	if degrees != 18 || perMille(2530) != 1000 || perMille(930) != 368 {
 		t.Errorf("%d points, top %d, least %d", degrees, perMille(2530), perMille(930))
+	}
+}
+
+// TestEpochWeight: who waits half of its time keeps 0.75 at half the frequency, and who only
+// computes 0.5, so that both get 0.6 of their work with these weights.
+func TestEpochWeight(t *testing.T) {
+	for _, test := range []struct {
+		phi, speed float64
+		want       int
+	}{{0, 1, 1000}, {0.5, 1, 1000}, {0, 0.5, 2000}, {0.5, 0.5, 1333}, {1, 0.368, 1000}} {
+		if got := epochWeight(test.phi, test.speed); got != test.want {
+			t.Errorf("phi %v at speed %v: %d, want %d", test.phi, test.speed, got, test.want)
+		}
+	}
+	for _, name := range []string{rowKernelTSF, rowTSF} {
+		if row := frequencyRowOf(name); row.Name != name || !row.tsf {
+			t.Errorf("%+v", row)
+		}
+	}
+}
+
+// TestSpanOf: where there is little to see more is done, within bounds.
+func TestSpanOf(t *testing.T) {
+	near, far := programPairs()[0], programPairs()[2]
+	if at := spanOf(near, 2270); at != longestSpan || at != spanOf(near, 2530) {
+		t.Error(at)
+	}
+	if at := spanOf(far, 930); at != frequencySpan {
+		t.Error(at)
+	}
+}
+
+// TestWorkError: of 100 pieces 75 and 25 are due to weights of 3 and 1.
+func TestWorkError(t *testing.T) {
+	weights := []float64{3, 1}
+	before := []output.Slot{{Loops: 1000}, {Loops: 7}}
+	for loops, want := range map[uint64]float64{75: 0, 70: 5, 80: 5} {
+		after := []output.Slot{{Loops: 1000 + loops}, {Loops: 107 - loops}}
+		if got := workError(weights, before, after); math.Abs(got-want) > 1e-9 {
+			t.Errorf("%d of 100: %v %%, want %v", loops, got, want)
+		}
 	}
 }

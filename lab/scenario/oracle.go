@@ -31,6 +31,10 @@ rules:
     class: later
 `
 
+// oracleSlow has shares of progress, on a machine that changes its frequency.
+var oracleSlow = "scheduler: {frequencyFairness: on}\n" +
+	strings.NewReplacer("weight: 300", "weight: 300\n    memoryBound: 0.6", "slice: 500us", "slice: 500us\n    memoryBound: 0.15").Replace(oracleConfig)
+
 const (
 	// oracleEvents is the room of the record for each CPU.
 	oracleEvents = 900000
@@ -38,6 +42,12 @@ const (
 	// do that switch all the time.
 	oracleCrowd = 700 * time.Millisecond
 	oracleRush  = 800 * time.Millisecond
+	// chargedFull is what is charged at least where time counts as it is, and
+	// chargedSlow at most where CPUs run below their top frequency, in percent.
+	chargedFull = 85
+	chargedSlow = 80
+	// wanderTime is how long the machine stays at a frequency.
+	wanderTime = 60 * time.Millisecond
 )
 
 // conformance records what the fair tier decides under loads of many kinds and has
@@ -66,6 +76,7 @@ func oracleRows() []Row {
 		config(rowRotaLatency, latencyPreset),
 		config(rowRotaThroughput, throughputPreset),
 		config(rowClasses, oracleConfig),
+		config(rowFrequency, oracleSlow),
 	}
 }
 
@@ -106,6 +117,8 @@ func oracleMetrics() []Metric {
 		{Name: "races", Group: "recorded", Label: "in an order that two CPUs saw differently", Better: 0, Bounds: each(Bound{AtMost: 200})},
 		{Name: "fullest_part_pct", Group: "recorded", Label: "of the room of the fullest CPU", Better: 0, Bounds: each(Bound{AtMost: 99})},
 	}
+	metrics = append(metrics, Metric{Name: "charged_pct", Group: "recorded", Label: "charged, of the time of the CPUs", Better: 0,
+		Bounds: []Bound{{Row: rowClasses, AtLeast: chargedFull}, {Row: rowFrequency, AtMost: chargedSlow}}})
 	for _, f := range oracleFaults() {
 		metrics = append(metrics, Metric{Name: f.name, Group: "faults", Label: f.label, Better: -1, Bounds: each(Bound{AtMost: noFault})})
 	}
@@ -120,6 +133,13 @@ func runOracle(g *guest.Guest) error {
 		if err := os.Symlink("/bin/hog", "/bin/"+name+"-hog"); err != nil {
 			return err
 		}
+	}
+	if g.Row.Name == rowFrequency {
+		machine, err := newSlowMachine(g)
+		if err != nil {
+			return err
+		}
+		defer machine.wander(g)()
 	}
 	g.ExpectDetach() // the record is written when the scheduler ends
 	for _, load := range []func(*stage) error{crowd, rush} {
@@ -147,8 +167,28 @@ func runOracle(g *guest.Guest) error {
 		fullest = max(fullest, len(part))
 	}
 	g.Metric("fullest_part_pct", 100*float64(fullest)/oracleEvents)
+	g.Metric("charged_pct", 100*charged(record))
 	emitReport(g, oracle.Check(record))
 	return nil
+}
+
+// charged is how much was charged, of the time that the CPUs of the record were looked at.
+func charged(record *oracle.Record) float64 {
+	var ns, time float64
+	for _, part := range record.Parts {
+		for _, e := range part {
+			if e.Kind == oracle.Charge {
+				ns += float64(e.Span)
+			}
+		}
+		if len(part) > 0 {
+			time += float64(part[len(part)-1].Time - part[0].Time)
+		}
+	}
+	if time == 0 {
+		return 0
+	}
+	return ns / time
 }
 
 // rush lets threads of two nice values meet on each CPU: nothing but turns.

@@ -17,6 +17,8 @@ type Slot struct {
 	GapNs   uint64 // longest time between two looks at the clock
 	SinceNs uint64 // CLOCK_MONOTONIC at the last look
 	Errors  uint64 // things that must not happen
+	Units   uint64 // parts of pieces, each as long as another
+	Waits   uint64 // of these, how many a counter of waits sees
 }
 
 // Board reads all slots of a board.
@@ -28,7 +30,7 @@ func Board(data []byte) ([]Slot, error) {
 	for i := range slots {
 		words := data[i*slotSize:]
 		word := func(n int) uint64 { return binary.NativeEndian.Uint64(words[8*n:]) }
-		slots[i] = Slot{Loops: word(0), CPUNs: word(1), GapNs: word(2), SinceNs: word(3), Errors: word(4)}
+		slots[i] = Slot{Loops: word(0), CPUNs: word(1), GapNs: word(2), SinceNs: word(3), Errors: word(4), Units: word(6), Waits: word(7)}
 	}
 	return slots, nil
 }

@@ -179,8 +179,10 @@ func TestBoard(t *testing.T) {
 	data[slotSize*3+16] = 9
 	data[slotSize*3+24] = 10
 	data[slotSize*3+32] = 11
+	data[slotSize*3+48] = 12
+	data[slotSize*3+56] = 13
 	slots, err := Board(data)
-	if err != nil || slots[3] != (Slot{7, 8, 9, 10, 11}) || slots[2] != (Slot{}) {
+	if err != nil || slots[3] != (Slot{7, 8, 9, 10, 11, 12, 13}) || slots[2] != (Slot{}) {
 		t.Errorf("read %+v, %v", slots[3], err)
 	}
 	if _, err := Board(data[1:]); err == nil {
