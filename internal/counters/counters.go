@@ -219,3 +219,13 @@ func Open(root fs.FS, event string, latency time.Duration, cpus []int) (*Set, er
 	}
 	return source.Open(cpus)
 }
+
+// Event is what perf_event_open calls type and config of an event that Named knows by itself:
+// "rHEX" or "GROUP:NAME". root is "/" of the machine.
+func Event(root fs.FS, name string) (kind uint32, config uint64, err error) {
+	e, err := namedEvent(root, name)
+	if err != nil {
+		return 0, 0, fmt.Errorf("event %q: %w", name, err)
+	}
+	return e.kind, e.config, nil
+}

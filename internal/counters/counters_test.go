@@ -104,6 +104,18 @@ func TestDetectNone(t *testing.T) {
 }
 
 // TestNamed: what an operator may name.
+func TestEvent(t *testing.T) {
+	root := tree(map[string]string{"sys/kernel/tracing/events/raw_syscalls/sys_enter/id": "412\n"})
+	for name, want := range map[string]event{"raw_syscalls:sys_enter": {unix.PERF_TYPE_TRACEPOINT, 412}, "r20cb": {unix.PERF_TYPE_RAW, 0x20cb}} {
+		if kind, config, err := Event(root, name); err != nil || (event{kind, config}) != want {
+			t.Errorf("%s: %d, %d, %v", name, kind, config, err)
+		}
+	}
+	if _, _, err := Event(root, "r1/r2"); err == nil || !strings.Contains(err.Error(), `event "r1/r2"`) {
+		t.Error(err)
+	}
+}
+
 func TestNamed(t *testing.T) {
 	root := tree(map[string]string{"sys/kernel/tracing/events/raw_syscalls/sys_enter/id": "412\n"})
 	s, err := Named(root, "raw_syscalls:sys_enter", 2*time.Microsecond)
