@@ -1,0 +1,100 @@
+package cpufreq
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+const (
+	evenSteps = 7   // where the driver has no list, or a long one
+	maxSteps  = 16  // of a driver's list
+	roundTo   = 100 // MHz: many drivers know multiples of it only
+	// near is how far the frequency may be from what was asked for, as a part of it.
+	near      = 0.05
+	lookEvery = 20 * time.Millisecond
+)
+
+// FollowWithin is how long a CPU may take until it has the frequency that was asked for.
+const FollowWithin = time.Second
+
+// Steps are frequencies to measure at, in kHz, from the highest to the lowest: those that
+// the driver lists, or else seven even ones over all that the hardware has.
+func (p *Policy) Steps() ([]int, error) {
+	text, err := p.read("scaling_available_frequencies")
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return nil, p.refused("scaling_available_frequencies", err)
+	}
+	var steps []int
+	for _, word := range strings.Fields(text) {
+		khz, err := strconv.Atoi(word)
+		if err != nil {
+			return nil, fmt.Errorf("%s: scaling_available_frequencies: %q is not a frequency in kHz", p.Name, clip(word))
+		}
+		if khz >= p.Bottom && khz <= p.Top {
+			steps = append(steps, khz)
+		}
+	}
+	steps = descending(steps)
+	if len(steps) < 2 || len(steps) > maxSteps {
+		steps = p.even()
+	}
+	if len(steps) < 2 {
+		return nil, fmt.Errorf("%s: it has one frequency, %d MHz: nothing to compare: choose another CPU", p.Name, p.Top/1000)
+	}
+	return steps, nil
+}
+
+func (p *Policy) even() []int {
+	steps := []int{p.Top, p.Bottom}
+	for i := 1; i < evenSteps-1; i++ {
+		khz := float64(p.Top) - float64(i*(p.Top-p.Bottom))/(evenSteps-1)
+		khz = math.Round(khz/1000/roundTo) * 1000 * roundTo
+		steps = append(steps, min(max(int(khz), p.Bottom), p.Top))
+	}
+	return descending(steps)
+}
+
+// descending sorts and leaves out what is there twice.
+func descending(steps []int) []int {
+	slices.Sort(steps)
+	steps = slices.Compact(steps)
+	slices.Reverse(steps)
+	return steps
+}
+
+// Follow waits until the CPUs have the frequency that they are held at, to within 5 %, and
+// returns it in kHz. That is seen under load only. It fails after FollowWithin.
+func (p *Policy) Follow(ctx context.Context, khz int) (now int, err error) {
+	for from := time.Now(); ; {
+		if now, err = p.Now(); err != nil {
+			return 0, err
+		}
+		if math.Abs(float64(now-khz)) <= near*float64(khz) {
+			return now, nil
+		}
+		if time.Since(from) > FollowWithin {
+			return 0, p.elsewhere(khz, now)
+		}
+		select {
+		case <-ctx.Done():
+			return 0, ctx.Err()
+		case <-time.After(lookEvery):
+		}
+	}
+}
+
+// elsewhere says why a CPU may have another frequency than it was asked for.
+func (p *Policy) elsewhere(khz, now int) error {
+	why := "the firmware chooses by itself, or a sibling on the same core wants more: choose another CPU, or turn that off"
+	if now < khz {
+		why = "the driver does not reach it with so many CPUs busy, or heat or power limits it: name lower ones (--frequencies)"
+	}
+	return fmt.Errorf("%s: asked for %d MHz, runs at %d MHz: %s", p.Name, khz/1000, now/1000, why)
+}
