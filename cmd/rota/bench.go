@@ -21,14 +21,15 @@ import (
 func benchCommand() *cobra.Command {
 	return group(&cobra.Command{
 		Use:   "bench",
-		Short: "Measure: waits for a CPU, the cost of a switch, binder calls",
+		Short: "Measure: waits for a CPU, the cost of a switch, what a low frequency takes, binder calls",
 		Long: `bench holds measuring tools. They need no daemon, unless asked for one of its
 classes, and measure whatever scheduler the kernel has.`,
 		Example: `  sudo rota bench binder-latency -i 5000 -pair 3
   sudo rota bench hwbinder-throughput
   sudo rota bench runnable --pid 4321
-  rota bench switch`,
-	}, runnableCommand(), switchCommand(), latencyCommand(latency.Binder), latencyCommand(latency.HwBinder),
+  rota bench switch
+  sudo rota bench frequency "gzip -c /tmp/big" "sort /tmp/big"`,
+	}, runnableCommand(), switchCommand(), frequencyCommand(), latencyCommand(latency.Binder), latencyCommand(latency.HwBinder),
 		throughputCommand("binder"), throughputCommand("hwbinder"))
 }
 
