@@ -87,17 +87,21 @@ func options(t *testing.T, commands ...string) Options {
 // beat marks the commands of this test among all processes.
 var beat = fmt.Sprintf("beat-%d-", os.Getpid())
 
-// left is how many processes have this word in their command line.
-func left(t *testing.T, word string) (n int) {
+// marked are the processes that have this word in their command line.
+func marked(t *testing.T, word string) (pids []int) {
 	t.Helper()
 	found, _ := filepath.Glob("/proc/[0-9]*/cmdline")
 	for _, name := range found {
+		var pid int
+		fmt.Sscanf(name, "/proc/%d/", &pid)
 		if text, _ := os.ReadFile(name); strings.Contains(string(text), word) {
-			n++
+			pids = append(pids, pid)
 		}
 	}
-	return n
+	return pids
 }
+
+func left(t *testing.T, word string) int { return len(marked(t, word)) }
 
 // A line every 10 ms, by a command that ends and is started again; and two at a time, by one
 // that has something else run beside it, which hides.
@@ -113,6 +117,12 @@ func TestMeasure(t *testing.T) {
 		if left(t, beat) < 2*2*2 { // each with the shell that started it
 			t.Errorf("%d programs run", left(t, beat))
 		}
+		for _, pid := range marked(t, beat) {
+			var set unix.CPUSet
+			if unix.SchedGetaffinity(pid, &set) == nil && (set.Count() != 1 || !set.IsSet(o.CPU)) {
+				t.Errorf("process %d may run elsewhere", pid)
+			}
+		}
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -127,8 +137,8 @@ func TestMeasure(t *testing.T) {
 		t.Fatalf("%+v", r)
 	}
 	for _, s := range append(r.Steps, r.Again) {
-		// A beat takes longer on a busy machine.
-		if a, b := s.PerSecond[0], s.PerSecond[1]; a < 20 || a > 205 || b < 40 || b > 410 {
+		// Of 200 and 400 lines; a beat takes longer on a busy machine.
+		if a, b := s.PerSecond[0], s.PerSecond[1]; a <= 0 || a > 300 || b <= 0 || b > 600 {
 			t.Errorf("%+v", s)
 		}
 	}
