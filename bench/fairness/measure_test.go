@@ -155,7 +155,8 @@ func TestMeasureFaults(t *testing.T) {
 		most                int
 	}{
 		{"unknown", "no-such-program", `command "no-such-program": can't be started, exit status 127: `, 2000000},
-		{"at once", "echo not today >&2; exit 3", "ends at once, 5 times in succession, the last time with exit status 3: not today: give it", 2000000},
+		{"at once", "echo not today >&2; exit 3", "ends at once, 5 times in succession, the last time with exit status 3: not today: see that", 2000000},
+		{"little", "true", "the last time with exit status 0: give it more to do", 2000000},
 		{"silent", "sleep 100", "no lines in 300ms: it wrote no line", 2000000},
 		{"slow CPU", steady, "policy0: asked for 2000 MHz, runs at 1700 MHz: ", 1700000},
 	} {

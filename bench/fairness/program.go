@@ -144,7 +144,11 @@ func (p *program) run(ctx context.Context) error {
 			continue
 		}
 		if quick++; quick == quickTimes {
-			return fmt.Errorf("command %q: ends at once, %d times in succession, the last time with exit status %d%s: give it more to do, in a loop", p.text, quick, code, words)
+			fix := "give it more to do, in a loop"
+			if code != 0 {
+				fix = "see that it works in a shell, by itself"
+			}
+			return fmt.Errorf("command %q: ends at once, %d times in succession, the last time with exit status %d%s: %s", p.text, quick, code, words, fix)
 		}
 	}
 }

@@ -45,6 +45,9 @@ func (r frequencyReport) writeHead(w io.Writer) {
 	if len(r.Siblings) > 0 {
 		shared = ", shared with CPU " + cpuList(r.Siblings)
 	}
+	if len(r.Siblings) > 1 {
+		shared = ", shared with CPUs " + cpuList(r.Siblings)
+	}
 	copies := "1 copy"
 	if r.Copies != 1 {
 		copies = fmt.Sprintf("%d copies", r.Copies)
