@@ -8,15 +8,17 @@ package counters
 import (
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"maps"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"rota/internal/kernfile"
 )
 
 // ErrNone is that this machine shows no counters.
@@ -175,36 +177,11 @@ func namedEvent(root fs.FS, name string) (event, error) {
 	if !ok || !fs.ValidPath(group) || !fs.ValidPath(point) || strings.Contains(name, "/") {
 		return event{}, errors.New("is no event: write rHEX or GROUP:NAME")
 	}
-	id, err := readNumber(root, "sys/kernel/tracing/events/"+group+"/"+point+"/id")
+	id, err := kernfile.Number(root, "sys/kernel/tracing/events/"+group+"/"+point+"/id", 0, math.MaxUint32)
 	if errors.Is(err, fs.ErrNotExist) {
 		return event{}, errors.New("the kernel has no such tracepoint, or tracefs is not mounted on /sys/kernel/tracing")
 	}
 	return event{unix.PERF_TYPE_TRACEPOINT, id}, err
-}
-
-func readNumber(root fs.FS, name string) (uint64, error) {
-	text, err := read(root, name)
-	if err != nil {
-		return 0, err
-	}
-	n, err := strconv.ParseUint(strings.TrimSpace(text), 10, 32)
-	if err != nil {
-		return 0, fmt.Errorf("/%s: %q is not a number", name, text[:min(len(text), 40)])
-	}
-	return n, nil
-}
-
-// maxRead is how much of a file is read, in bytes.
-const maxRead = 1 << 20
-
-func read(root fs.FS, name string) (string, error) {
-	f, err := root.Open(name)
-	if err != nil {
-		return "", err
-	}
-	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, maxRead))
-	return string(data), err
 }
 
 // Open opens on these CPUs, which are online, the counters of an event as Named has it, or

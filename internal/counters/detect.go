@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"path"
 	"slices"
 	"strconv"
@@ -12,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"rota/internal/cpulist"
+	"rota/internal/kernfile"
 )
 
 const devices = "sys/bus/event_source/devices/"
@@ -103,7 +105,7 @@ func Detect(root fs.FS) (Source, error) {
 	if family == 0 {
 		return Source{}, fmt.Errorf("%w: /proc/cpuinfo names no processor that rota knows", ErrNone)
 	}
-	name := fmt.Sprintf("%s, family %d, model %d", clip(info["model name"]), family, number)
+	name := fmt.Sprintf("%s, family %d, model %d", kernfile.Clip(info["model name"]), family, number)
 	for _, m := range models() {
 		if m.vendor == vendor && m.family == family && m.first <= number && number <= m.last {
 			return m.source(root, name, strings.Contains(" "+info["flags"]+" ", " hypervisor "))
@@ -117,7 +119,7 @@ func (m model) source(root fs.FS, name string, guest bool) (Source, error) {
 	var names []string
 	for _, device := range []string{allCores, bigCores, smallCores} {
 		r, wanted := m.cores[device]
-		kind, err := readNumber(root, devices+device+"/type")
+		kind, err := kernfile.Number(root, devices+device+"/type", 0, math.MaxUint32)
 		if !wanted || err != nil {
 			continue
 		}
@@ -148,7 +150,7 @@ func (m model) source(root fs.FS, name string, guest bool) (Source, error) {
 
 // members are the CPUs that a device is for; none where all of that kind are offline.
 func members(root fs.FS, device string) ([]int, error) {
-	text, err := read(root, devices+device+"/cpus")
+	text, err := kernfile.Read(root, devices+device+"/cpus")
 	if err != nil {
 		return nil, err
 	}
@@ -176,7 +178,7 @@ func detectArm(root fs.FS) (s Source, found bool, err error) {
 	var names []string
 	for _, dir := range dirs {
 		device := path.Base(dir)
-		kind, err := readNumber(root, dir+"/type")
+		kind, err := kernfile.Number(root, dir+"/type", 0, math.MaxUint32)
 		if err != nil {
 			continue
 		}
@@ -221,7 +223,7 @@ func armName(device, waits string) string {
 
 // armEvent is an event by the kernel's name, nil: the core does not have it.
 func armEvent(root fs.FS, dir string, kind uint32, name string) (*event, error) {
-	text, err := read(root, dir+"/events/"+name)
+	text, err := kernfile.Read(root, dir+"/events/"+name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -231,14 +233,14 @@ func armEvent(root fs.FS, dir string, kind uint32, name string) (*event, error) 
 	number, isNumber := strings.CutPrefix(strings.TrimSpace(text), "event=0x")
 	config, err := strconv.ParseUint(number, 16, 32)
 	if !isNumber || err != nil {
-		return nil, fmt.Errorf("/%s/events/%s: %q is not an event", dir, name, clip(text))
+		return nil, fmt.Errorf("/%s/events/%s: %q is not an event", dir, name, kernfile.Clip(text))
 	}
 	return &event{kind, config}, nil
 }
 
 // processor is what /proc/cpuinfo says of the first CPU.
 func processor(root fs.FS) (map[string]string, error) {
-	text, err := read(root, "proc/cpuinfo")
+	text, err := kernfile.Read(root, "proc/cpuinfo")
 	if err != nil {
 		return nil, err
 	}
@@ -259,4 +261,3 @@ func atoi(text string) int {
 }
 
 // clip shortens what is quoted.
-func clip(text string) string { return strings.ToValidUTF8(text[:min(len(text), 60)], "?") }

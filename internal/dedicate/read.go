@@ -2,7 +2,6 @@ package dedicate
 
 import (
 	"fmt"
-	"io"
 	"io/fs"
 	"path"
 	"slices"
@@ -10,17 +9,17 @@ import (
 	"strings"
 
 	"rota/internal/cpulist"
+	"rota/internal/kernfile"
 )
 
 const (
-	cpuDir  = "sys/devices/system/cpu"
-	maxRead = 4 << 20 // bytes of one file: /proc/interrupts of a large machine
+	cpuDir = "sys/devices/system/cpu"
 )
 
 // Read reads what a choice depends on, from root ("/" of the machine), for classes that
 // name these devices. Cache domains are left to the caller.
 func Read(root fs.FS, devices []string) (Machine, error) {
-	text, err := read(root, cpuDir+"/online")
+	text, err := kernfile.Read(root, cpuDir+"/online")
 	if err != nil {
 		return Machine{}, fmt.Errorf("online CPUs: %w", err)
 	}
@@ -43,7 +42,7 @@ func Read(root fs.FS, devices []string) (Machine, error) {
 // Watched is what makes a new choice necessary when it changes: which CPUs are online,
 // and which serve the devices.
 func Watched(root fs.FS, devices []string) string {
-	text, _ := read(root, cpuDir+"/online")
+	text, _ := kernfile.Read(root, cpuDir+"/online")
 	for _, device := range devices {
 		cpus, _ := interrupts(root, device)
 		text += " " + device + "=" + cpulist.String(cpus)
@@ -65,7 +64,7 @@ func core(root fs.FS, cpu int) int {
 // /proc/interrupts.
 func interrupts(root fs.FS, device string) (cpus []int, found bool) {
 	numbers, alias := messageInterrupts(root, device), handler(root, device)
-	text, _ := read(root, "proc/interrupts")
+	text, _ := kernfile.Read(root, "proc/interrupts")
 	for line := range strings.Lines(text) {
 		number, rest, isLine := strings.Cut(strings.TrimSpace(line), ":")
 		if isLine && (names(rest, device) || names(rest, alias)) {
@@ -120,7 +119,7 @@ func names(line, device string) bool {
 func bound(root fs.FS, online []int) (out []Bound) {
 	tasks, _ := fs.Glob(root, "proc/[0-9]*/task/[0-9]*/status")
 	for _, file := range tasks {
-		text, err := read(root, file)
+		text, err := kernfile.Read(root, file)
 		if err != nil {
 			continue // it has ended
 		}
@@ -155,20 +154,10 @@ func parseStatus(text string) (b Bound, ofUser bool) {
 
 // readList reads a list of CPUs; nil when there is none.
 func readList(root fs.FS, name string) []int {
-	text, err := read(root, name)
+	text, err := kernfile.Read(root, name)
 	if err != nil {
 		return nil
 	}
 	list, _ := cpulist.Parse(text)
 	return list
-}
-
-func read(root fs.FS, name string) (string, error) {
-	f, err := root.Open(name)
-	if err != nil {
-		return "", err
-	}
-	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, maxRead))
-	return string(data), err
 }

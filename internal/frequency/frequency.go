@@ -9,19 +9,20 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"path"
 	"strconv"
 	"strings"
 	"syscall"
+
+	"rota/internal/kernfile"
 )
 
 const (
 	policies = "sys/devices/system/cpu/cpufreq/policy*"
 	cpus     = "sys/devices/system/cpu/cpu*"
-	maxRead  = 16 << 10 // bytes of one file
 	maxCPU   = 1023
+	maxKHz   = 1 << 40
 )
 
 // ErrUnknown is that this machine does not say how fast its CPUs run.
@@ -65,7 +66,7 @@ func Tops(root fs.FS, capacity bool) map[int]uint64 {
 		if err != nil {
 			continue
 		}
-		top, err := readNumber(root, path.Join(policy, "cpuinfo_max_freq"))
+		top, err := frequencyOf(root, path.Join(policy, "cpuinfo_max_freq"))
 		if err != nil {
 			continue
 		}
@@ -88,15 +89,15 @@ func readPolicy(root fs.FS, policy string) (speed float64, members []int, err er
 	if err != nil || len(members) == 0 { // all of them are offline
 		return 0, nil, err
 	}
-	top, err := readNumber(root, path.Join(policy, "cpuinfo_max_freq"))
+	top, err := frequencyOf(root, path.Join(policy, "cpuinfo_max_freq"))
 	if err != nil {
 		return 0, nil, err
 	}
 	// The first is what the CPU had; the second, where the first is missing, may be
 	// what was asked for.
-	now, err := readNumber(root, path.Join(policy, "cpuinfo_avg_freq"))
+	now, err := frequencyOf(root, path.Join(policy, "cpuinfo_avg_freq"))
 	if err != nil {
-		now, err = readNumber(root, path.Join(policy, "scaling_cur_freq"))
+		now, err = frequencyOf(root, path.Join(policy, "scaling_cur_freq"))
 	}
 	if err != nil {
 		return 0, nil, err
@@ -106,7 +107,7 @@ func readPolicy(root fs.FS, policy string) (speed float64, members []int, err er
 
 // readMembers reads which CPUs share a frequency, and are online.
 func readMembers(root fs.FS, policy string) (members []int, err error) {
-	text, err := read(root, path.Join(policy, "affected_cpus"))
+	text, err := kernfile.Read(root, path.Join(policy, "affected_cpus"))
 	if err != nil {
 		return nil, err
 	}
@@ -129,7 +130,7 @@ func weaken(root fs.FS, speeds map[int]float64) {
 		if err != nil {
 			continue // cpufreq, cpuidle
 		}
-		if n, err := readNumber(root, path.Join(dir, "cpu_capacity")); err == nil {
+		if n, err := frequencyOf(root, path.Join(dir, "cpu_capacity")); err == nil {
 			worth[cpu], most = n, max(most, n)
 		}
 	}
@@ -153,30 +154,8 @@ func Table(speeds map[int]float64) []uint32 {
 	return table
 }
 
-// readNumber reads a number above 0.
-func readNumber(root fs.FS, name string) (float64, error) {
-	text, err := read(root, name)
-	if err != nil {
-		return 0, err
-	}
-	n, err := strconv.ParseUint(strings.TrimSpace(text), 10, 40)
-	if err != nil || n == 0 {
-		return 0, fmt.Errorf("/%s: %q is not a number above 0", name, clip(text))
-	}
-	return float64(n), nil
-}
-
-func read(root fs.FS, name string) (string, error) {
-	f, err := root.Open(name)
-	if err != nil {
-		return "", err
-	}
-	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, maxRead))
-	return string(data), err
-}
-
-// clip shortens what is quoted in an error.
-func clip(text string) string {
-	return strings.ToValidUTF8(text[:min(len(text), 40)], "?")
+// frequencyOf reads a frequency in kHz, or a capacity.
+func frequencyOf(root fs.FS, name string) (float64, error) {
+	n, err := kernfile.Number(root, name, 1, maxKHz)
+	return float64(n), err
 }
