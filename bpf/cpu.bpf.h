@@ -70,6 +70,8 @@ struct cpu_ctx {
 	u64 curr_since_ns;    /* when its turn began */
 	u64 curr_end_ns;      /* when its turn ends, by the timer */
 	s64 ahead_wv;	      /* its progress that is in the sum already, not yet in its v */
+	u64 ahead_ns;	      /* of CPU time, where that counts by speed */
+	u64 ahead_done_ns;    /* what that counts for, by the speeds of then */
 	/* What waits. */
 	struct cpu_queue queues[2]; /* fair, background: see cpu_queue() */
 	u32 queued_capped;	    /* priority tasks wait here for their cap */

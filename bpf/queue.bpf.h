@@ -92,6 +92,10 @@ static __always_inline void queue_charge_ahead(struct cpu_ctx *cpuc, u64 now_ns)
 	done_ns = pace_ns(elapsed_ns, cpuc->curr_bound, cpuc->queues[0].cpu);
 	vt = eevdf_vt(done_ns, cpuc->curr_weight);
 	record_ahead(cpuc, done_ns);
+	if (knobs.frequency) {
+		cpuc->ahead_ns += elapsed_ns;
+		cpuc->ahead_done_ns += done_ns;
+	}
 	cpuc->curr_at_ns = now_ns;
 	cpuc->curr_vt += vt;
 	cpuc->ahead_wv += vt * cpuc->curr_weight;
@@ -309,6 +313,22 @@ __noinline int queue_leave(struct task_ctx *taskc, u32 cpu, bool sleeps)
 	}
 	taskc->joined = -1;
 	return 0;
+}
+
+/*
+ * What so much CPU time of the task that runs counts for: what was charged ahead by the speed
+ * of then, the rest by that of now.
+ */
+static __always_inline u64 queue_done(struct cpu_ctx *cpuc, u64 delta_ns, u32 bound, u32 cpu)
+{
+	u64 ahead_ns = cpuc->ahead_ns, done_ns = cpuc->ahead_done_ns;
+
+	if (!knobs.frequency)
+		return delta_ns;
+	cpuc->ahead_ns = cpuc->ahead_done_ns = 0;
+	if (delta_ns > ahead_ns)
+		done_ns += pace_ns(delta_ns - ahead_ns, bound, cpu);
+	return done_ns;
 }
 
 /* Charges a running task for what it did, in time at full speed, since it was last charged. */

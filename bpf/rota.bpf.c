@@ -191,7 +191,7 @@ void ROTA_OP(enqueue, struct task_struct *p, u64 enq_flags)
 static void charge(struct task_struct *p, struct task_ctx *taskc, struct cpu_ctx *cpuc, u32 cpu)
 {
 	u64 delta_ns = p->se.sum_exec_runtime - taskc->exec_ns;
-	u64 done_ns = pace_ns(delta_ns, pace_bound(taskc), cpu);
+	u64 done_ns = queue_done(cpuc, delta_ns, pace_bound(taskc), cpu);
 	struct rota_class_stats *stats = stats_class(taskc->class);
 
 	taskc->exec_ns += delta_ns;

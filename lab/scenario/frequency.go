@@ -23,7 +23,8 @@ const (
 	// Where two programs differ less than plainDegree, more has to be done to see it.
 	plainDegree     = 0.02
 	longestSpan     = 4 * time.Second
-	frequencySettle = 300 * time.Millisecond // until rota has read the new frequency
+	frequencySettle = 600 * time.Millisecond // until rota has read the new frequency
+	frequencyFound  = 11 * time.Second       // until rota has asked again on a machine that had none
 	cpufreqDir      = "/sys/devices/system/cpu/cpufreq"
 	speedFile       = "/tmp/speed"
 	rowFrequency    = "rota-frequency"
@@ -192,7 +193,9 @@ func newSlowMachine(g *guest.Guest) (*slowMachine, error) {
 			return nil, err
 		}
 	}
-	return m, m.set(frequencySteps()[0])
+	err := m.set(frequencySteps()[0])
+	g.Sleep(frequencyFound)
+	return m, err
 }
 
 func (m *slowMachine) write(name, text string) error {
