@@ -70,16 +70,17 @@ static __always_inline u32 counter_pace(struct counter_cpu *cpuc, u32 cpu, u64 n
 static __always_inline void counter_note(struct task_ctx *taskc, u64 ns, u64 waited_ns, u32 speed)
 {
 	struct rota_class_stats *stats = stats_class(taskc->class);
+	u64 full_ns = counter_full(ns, waited_ns, speed);
 
 	if (taskc->counter_epoch != counters.epoch) {
 		taskc->counter_epoch = counters.epoch;
 		taskc->counted.waited_ns = taskc->counted.full_ns = 0;
 	}
-	taskc->bound = counter_learn(&taskc->counted, ns, waited_ns, speed);
+	taskc->bound = counter_learn(&taskc->counted, waited_ns, full_ns);
 	if (!stats)
 		return;
 	stats->waited_ns += waited_ns;
-	stats->counted_ns += waited_ns + ((ns - waited_ns) * speed >> PACE_SHIFT);
+	stats->counted_ns += full_ns;
 }
 
 /* Is what this CPU counts from now on to be compared with another reading? */

@@ -63,22 +63,30 @@ static inline u64 counter_waited(u64 ns, u64 waits, u64 cycles, u64 latency_ps)
 	return waited < ns ? waited : ns;
 }
 
-/*
- * Takes ns of CPU time at this speed (of 1024) into the mean. Returns the share of the work that
- * waits, of 1024, or COUNTER_UNKNOWN.
- */
-static inline u32 counter_learn(struct counter_mean *mean, u64 ns, u64 waited_ns, u32 speed)
+/* What ns of CPU time at this speed (of 1024), of which so much waited, take at full speed. */
+static inline u64 counter_full(u64 ns, u64 waited_ns, u32 speed)
 {
+	return waited_ns + ((ns - waited_ns) * speed >> 10);
+}
+
+/*
+ * Takes so much work, in time at full speed, into the mean. Returns the share of it that waits,
+ * of 1024, or COUNTER_UNKNOWN.
+ */
+static inline u32 counter_learn(struct counter_mean *mean, u64 waited_ns, u64 full_ns)
+{
+	u32 share;
+
 	mean->waited_ns += waited_ns;
-	mean->full_ns += waited_ns + ((ns - waited_ns) * speed >> 10);
+	mean->full_ns += full_ns;
 	if (mean->full_ns < COUNTER_LEAST_NS)
 		return COUNTER_UNKNOWN;
-	ns = (mean->waited_ns << 10) / mean->full_ns;
+	share = (mean->waited_ns << 10) / mean->full_ns;
 	if (mean->full_ns >= 2 * COUNTER_WINDOW_NS) {
 		mean->waited_ns >>= 1;
 		mean->full_ns >>= 1;
 	}
-	return ns;
+	return share;
 }
 
 /* The speed of 1024 that so many cycles in ns mean, where full speed is khz. */

@@ -69,7 +69,7 @@ static bool counter(const char *name, u64 a, u64 b, u64 *result)
 	else if (!strcmp(name, "waited"))
 		*result = counter_waited(a, waits, cycles, latency_ps);
 	else if (!strcmp(name, "learn"))
-		*result = counter_learn(&mean, a, b, speed);
+		*result = counter_learn(&mean, b, counter_full(a, b, speed));
 	else if (!strcmp(name, "speed"))
 		*result = counter_speed(a, cycles, b);
 	else
