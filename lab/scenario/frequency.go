@@ -1,18 +1,14 @@
 package scenario
 
 import (
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"math"
+	"math/bits"
 	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
-
-	"golang.org/x/sys/unix"
 
 	"rota/lab/guest"
 )
@@ -21,12 +17,12 @@ const (
 	frequencyTasks = 8 // of each program
 	frequencySpan  = 2 * time.Second
 	// Where two programs differ less than plainDegree, more has to be done to see it.
-	plainDegree     = 0.02
+	plainDegree = 0.02
+	// A round of the turns of all takes 3.2 ms.
+	roundLooks      = 32
+	roundLook       = 700 * time.Microsecond
 	longestSpan     = 4 * time.Second
 	frequencySettle = 600 * time.Millisecond // until rota has read the new frequency
-	frequencyFound  = 11 * time.Second       // until rota has asked again on a machine that had none
-	cpufreqDir      = "/sys/devices/system/cpu/cpufreq"
-	speedFile       = "/tmp/speed"
 	rowFrequency    = "rota-frequency"
 	rowCounted      = "rota-counted"
 	rowCountedUnder = "rota-counted-under"
@@ -170,92 +166,6 @@ func frequencyMetrics() []Metric {
 	)
 }
 
-// slowMachine is a machine whose frequency the scenario chooses. There is none in a
-// virtual machine: rota reads files that look like the kernel's, in their place, and the
-// programs take as long as they would.
-type slowMachine struct{ cpus int }
-
-func newSlowMachine(g *guest.Guest) (*slowMachine, error) {
-	if err := unix.Mount("tmpfs", cpufreqDir, "tmpfs", 0, ""); err != nil {
-		return nil, fmt.Errorf("mount over %s: %w", cpufreqDir, err)
-	}
-	m := &slowMachine{cpus: g.CPUs}
-	if err := os.Mkdir(filepath.Join(cpufreqDir, "policy0"), 0o755); err != nil {
-		return nil, err
-	}
-	members := ""
-	for cpu := range g.CPUs {
-		members += strconv.Itoa(cpu) + " "
-	}
-	top := strconv.Itoa(frequencySteps()[0] * 1000)
-	for name, text := range map[string]string{"affected_cpus": members, "cpuinfo_max_freq": top} {
-		if err := m.write(name, text); err != nil {
-			return nil, err
-		}
-	}
-	err := m.set(frequencySteps()[0])
-	g.Sleep(frequencyFound)
-	return m, err
-}
-
-func (m *slowMachine) write(name, text string) error {
-	// In one piece: rota may read at any moment.
-	path := filepath.Join(cpufreqDir, "policy0", name)
-	if err := os.WriteFile(path+"~", []byte(text+"\n"), 0o644); err != nil {
-		return err
-	}
-	return os.Rename(path+"~", path)
-}
-
-// set changes the frequency, for rota and for the programs.
-func (m *slowMachine) set(mhz int) error {
-	if err := m.write("scaling_cur_freq", strconv.Itoa(mhz*1000)); err != nil {
-		return err
-	}
-	f, err := os.OpenFile(speedFile, os.O_WRONLY|os.O_CREATE, 0o644)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	_, err = f.Write(binary.NativeEndian.AppendUint64(nil, uint64(perMille(mhz))))
-	return err
-}
-
-// wander changes the frequency all the time, until what it returns is called.
-func (m *slowMachine) wander(g *guest.Guest) (stop func()) {
-	quit := make(chan struct{})
-	go func() {
-		steps := frequencySteps()
-		for random := g.Rand("wander"); ; {
-			select {
-			case <-quit:
-				return
-			case <-time.After(wanderTime):
-				if err := m.set(steps[random.Intn(len(steps))]); err != nil {
-					g.Event("wander", err.Error())
-				}
-			}
-		}
-	}()
-	return func() { close(quit) }
-}
-
-// speed is what cpufreq says: the frequency, 1 is the top one.
-func (m *slowMachine) speed() (float64, error) {
-	text, err := os.ReadFile(filepath.Join(cpufreqDir, "policy0", "scaling_cur_freq"))
-	if err != nil {
-		return 0, err
-	}
-	khz, err := strconv.Atoi(strings.TrimSpace(string(text)))
-	return float64(khz) / 1000 / float64(frequencySteps()[0]), err
-}
-
-// perMille is a frequency in per mille of the top one.
-func perMille(mhz int) int {
-	top := frequencySteps()[0]
-	return (1000*mhz + top/2) / top
-}
-
 func runFrequency(g *guest.Guest) error {
 	machine, err := newSlowMachine(g)
 	if err != nil {
@@ -298,11 +208,10 @@ func runPair(g *guest.Guest, machine *slowMachine, pair [2]program) (improvement
 	s := newStage(g, pairName(pair))
 	defer s.stop()
 	row := frequencyRowOf(g.Row.Name)
-	for range frequencyTasks {
-		for _, p := range pair {
-			if _, err := s.startCounting(guest.Cmd{Path: "/bin/" + p.name, Args: []string{strconv.Itoa(p.bound), speedFile, strconv.Itoa(row.seen)}, CPUs: "1"}, 1); err != nil {
-				return nil, err
-			}
+	for slot := range 2 * frequencyTasks {
+		p := pair[programOf(slot)]
+		if _, err := s.startCounting(guest.Cmd{Path: "/bin/" + p.name, Args: []string{strconv.Itoa(p.bound), speedFile, strconv.Itoa(row.seen)}, CPUs: "1"}, 1); err != nil {
+			return nil, err
 		}
 	}
 	if row.tsf {
@@ -341,13 +250,39 @@ func atFrequency(s *stage, machine *slowMachine, pair [2]program, mhz int) (done
 		return done, err
 	}
 	s.g.Sleep(frequencySettle)
-	span := spanOf(pair, mhz)
-	loops, err := s.work(span)
-	for slot, n := range loops {
-		done[slot%2] += n / span.Seconds()
+	before, from, err := lookAround(s)
+	if err != nil {
+		return done, err
+	}
+	s.g.Sleep(spanOf(pair, mhz))
+	after, to, err := lookAround(s)
+	for i := range done {
+		done[i] = (after[i] - before[i]) / to.Sub(from).Seconds()
 	}
 	return done, err
 }
+
+// lookAround is how much each of two programs has done, in the mean of some looks at many
+// phases of a round, in which the ones may have had their turns and the others not.
+func lookAround(s *stage) (done [2]float64, at time.Time, err error) {
+	from := time.Now()
+	for range roundLooks {
+		slots, err := s.read()
+		if err != nil {
+			return done, at, err
+		}
+		for slot, n := range slots[:s.slots] {
+			done[programOf(slot)] += float64(n.Loops) / roundLooks
+		}
+		s.g.Sleep(roundLook)
+	}
+	return done, from.Add(time.Since(from) / 2), nil
+}
+
+// programOf is which of two programs is started as the so manyth: in the order of Thue and
+// Morse, because turns may keep step with the ticks of the kernel, and who is interrupted by one
+// pays for it.
+func programOf(slot int) int { return bits.OnesCount(uint(slot)) % 2 }
 
 // spanOf is how long two programs are looked at: the less they differ the longer, and at
 // the top frequency as long as at any.

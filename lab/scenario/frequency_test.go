@@ -86,6 +86,21 @@ func TestEpochWeight(t *testing.T) {
 	}
 }
 
+// TestProgramOf: as many of each, also of those that every second or fourth tick hits.
+func TestProgramOf(t *testing.T) {
+	for _, step := range []int{1, 2, 4} {
+		for first := range step {
+			sum := 0
+			for slot := first; slot < 2*frequencyTasks; slot += step {
+				sum += programOf(slot)
+			}
+			if sum != frequencyTasks/step {
+				t.Errorf("every %d from %d: %d of the second program", step, first, sum)
+			}
+		}
+	}
+}
+
 // TestSpanOf: where there is little to see more is done, within bounds.
 func TestSpanOf(t *testing.T) {
 	near, far := programPairs()[0], programPairs()[2]
