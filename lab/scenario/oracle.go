@@ -71,12 +71,14 @@ func oracleRows() []Row {
 	config := func(name, text string) Row {
 		return Row{Name: name, Scheduler: "rota", Config: text, Record: oracleEvents}
 	}
+	slow := config(rowFrequency, oracleSlow)
+	slow.About = "with classes that wait for memory, on a machine that changes its frequency all the time"
 	return []Row{
 		config(rowRota, ""),
 		config(rowRotaLatency, latencyPreset),
 		config(rowRotaThroughput, throughputPreset),
 		config(rowClasses, oracleConfig),
-		config(rowFrequency, oracleSlow),
+		slow,
 	}
 }
 
