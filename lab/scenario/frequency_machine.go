@@ -2,6 +2,7 @@ package scenario
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -46,6 +47,31 @@ func newSlowMachine(g *guest.Guest) (*slowMachine, error) {
 	err := m.set(frequencySteps()[0])
 	g.Sleep(frequencyFound)
 	return m, err
+}
+
+// bringDaemon brings the threads of the daemon to the CPU of the programs. Elsewhere it would
+// take from whom it happens to run beside: the CPUs of this machine share its time, and nobody
+// is charged for what another one does.
+func bringDaemon(g *guest.Guest) error {
+	if g.Scheduler() == nil {
+		return nil
+	}
+	threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*", g.Scheduler().Pid))
+	if err != nil || len(threads) == 0 {
+		return fmt.Errorf("threads of the scheduler's process %d: %d found: %w", g.Scheduler().Pid, len(threads), err)
+	}
+	var set unix.CPUSet
+	set.Set(1)
+	for _, thread := range threads {
+		tid, err := strconv.Atoi(filepath.Base(thread))
+		if err != nil {
+			return err
+		}
+		if err := unix.SchedSetaffinity(tid, &set); err != nil && !errors.Is(err, unix.ESRCH) {
+			return fmt.Errorf("bring thread %d of the scheduler to CPU 1: %w", tid, err)
+		}
+	}
+	return nil
 }
 
 func (m *slowMachine) write(name, text string) error {
