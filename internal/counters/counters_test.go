@@ -103,7 +103,7 @@ func TestDetectNone(t *testing.T) {
 	}
 }
 
-// TestNamed: what an operator may name.
+// TestEvent: one event by itself.
 func TestEvent(t *testing.T) {
 	root := tree(map[string]string{"sys/kernel/tracing/events/raw_syscalls/sys_enter/id": "412\n"})
 	for name, want := range map[string]event{"raw_syscalls:sys_enter": {unix.PERF_TYPE_TRACEPOINT, 412}, "r20cb": {unix.PERF_TYPE_RAW, 0x20cb}} {
@@ -116,6 +116,7 @@ func TestEvent(t *testing.T) {
 	}
 }
 
+// TestNamed: what an operator may name.
 func TestNamed(t *testing.T) {
 	root := tree(map[string]string{"sys/kernel/tracing/events/raw_syscalls/sys_enter/id": "412\n"})
 	s, err := Named(root, "raw_syscalls:sys_enter", 2*time.Microsecond)

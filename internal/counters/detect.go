@@ -259,5 +259,3 @@ func atoi(text string) int {
 	n, _ := strconv.ParseUint(text, 10, 16)
 	return int(n)
 }
-
-// clip shortens what is quoted.
