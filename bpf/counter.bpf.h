@@ -107,7 +107,7 @@ static void counter_switch(struct task_struct *prev, u32 cpu)
 	passed = counters.cycles && counter_read(&counter_cycles, &cpuc->cycles, &cycles);
 	if (begins || ns > COUNTER_LONGEST_NS || !prev->pid)
 		return;
-	speed = counter_pace(cpuc, cpu, passed ? ns : 0, cycles);
+	speed = counter_pace(cpuc, cpu, passed ? ns : 0, passed ? cycles : 0);
 	taskc = task_try(prev);
 	if (taskc && waited && (passed || counters.latency_ps))
 		counter_note(taskc, ns, counter_waited(ns, waits, cycles, counters.latency_ps),

@@ -21,7 +21,8 @@ u32 cpu_speed[ROTA_MAX_CPUS];  /* 1..PACE_FULL, 0: not known; set by the daemon,
 /* How much of the task's work waits for memory, of PACE_FULL. */
 static __always_inline u32 pace_bound(const struct task_ctx *taskc)
 {
-	if (counters.waits && taskc->bound != COUNTER_UNKNOWN)
+	if (counters.waits && taskc->counter_epoch == counters.epoch &&
+	    taskc->bound != COUNTER_UNKNOWN)
 		return taskc->bound;
 	return task_class(taskc)->memory_bound;
 }

@@ -326,9 +326,10 @@ static __always_inline u64 queue_done(struct cpu_ctx *cpuc, u64 delta_ns, u32 bo
 	if (!knobs.frequency)
 		return delta_ns;
 	cpuc->ahead_ns = cpuc->ahead_done_ns = 0;
-	if (delta_ns > ahead_ns)
-		done_ns += pace_ns(delta_ns - ahead_ns, bound, cpu);
-	return done_ns;
+	if (delta_ns >= ahead_ns)
+		return done_ns + pace_ns(delta_ns - ahead_ns, bound, cpu);
+	/* An interrupt took a part of the time, for which the task does not pay. */
+	return done_ns * delta_ns / ahead_ns;
 }
 
 /* Charges a running task for what it did, in time at full speed, since it was last charged. */

@@ -131,6 +131,15 @@ func (p *Policy) Restore() error {
 	return nil
 }
 
+// Limited says what limits the frequency already, which need not be what somebody set:
+// Restore makes it last. "": nothing does.
+func (p *Policy) Limited() string {
+	if p.high == p.Top {
+		return ""
+	}
+	return fmt.Sprintf("%s: limited to %d of %d MHz, and will be again at the end; if heat or power limits it now, that limit will last: then stop this and begin on a cool machine", p.Name, p.high/1000, p.Top/1000)
+}
+
 // Close lets go of the policy.
 func (p *Policy) Close() { p.lock.Close() }
 

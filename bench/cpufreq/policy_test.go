@@ -114,6 +114,16 @@ func TestRefused(t *testing.T) {
 	}
 }
 
+// A limit that is there already is said: to put it back makes it last.
+func TestLimited(t *testing.T) {
+	if words := mustOpen(t, machine(t, nil)).Limited(); !strings.Contains(words, "limited to 2270 of 2530 MHz") {
+		t.Error(words)
+	}
+	if words := mustOpen(t, machine(t, map[string]string{"policy0/scaling_max_freq": "2530000"})).Limited(); words != "" {
+		t.Error(words)
+	}
+}
+
 func TestOpenRefuses(t *testing.T) {
 	if _, err := Open(t.TempDir(), 0); !errors.Is(err, ErrNone) {
 		t.Error(err)
@@ -196,10 +206,16 @@ func TestFollow(t *testing.T) {
 			t.Errorf("%d: %d, %v", near, now, err)
 		}
 	}
-	for asked, want := range map[int]string{1200000: "runs at 2270 MHz: the firmware", 2400000: "runs at 2270 MHz: the driver does not reach it"} {
+	for asked, want := range map[int]string{1200000: "runs at 2270 MHz: boost is on", 2400000: "runs at 2270 MHz: the driver does not reach it"} {
 		if _, err := p.Follow(t.Context(), asked); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)
 		}
+	}
+	if now, err := p.Held(2270000); err != nil || now != 2270000 {
+		t.Error(now, err)
+	}
+	if _, err := p.Held(2500000); err == nil || !strings.Contains(err.Error(), "asked for 2500 MHz, runs at 2270 MHz") {
+		t.Error(err)
 	}
 	ended, end := context.WithCancel(t.Context())
 	end()

@@ -76,7 +76,7 @@ func (p *Policy) Follow(ctx context.Context, khz int) (now int, err error) {
 		if now, err = p.Now(); err != nil {
 			return 0, err
 		}
-		if math.Abs(float64(now-khz)) <= near*float64(khz) {
+		if isNear(now, khz) {
 			return now, nil
 		}
 		if time.Since(from) > FollowWithin {
@@ -90,9 +90,21 @@ func (p *Policy) Follow(ctx context.Context, khz int) (now int, err error) {
 	}
 }
 
+// isNear tells whether a frequency is that which was asked for.
+func isNear(now, khz int) bool { return math.Abs(float64(now-khz)) <= near*float64(khz) }
+
+// Held returns the frequency that the CPUs have, and fails unless it is that which they are
+// held at, to within 5 %.
+func (p *Policy) Held(khz int) (now int, err error) {
+	if now, err = p.Now(); err == nil && !isNear(now, khz) {
+		err = p.elsewhere(khz, now)
+	}
+	return now, err
+}
+
 // elsewhere says why a CPU may have another frequency than it was asked for.
 func (p *Policy) elsewhere(khz, now int) error {
-	why := "the firmware chooses by itself, or a sibling on the same core wants more: choose another CPU, or turn that off"
+	why := "boost is on (cpufreq/boost), the firmware chooses by itself, or a sibling on the same core wants more: turn that off, choose another CPU, or leave this frequency out (--frequencies)"
 	if now < khz {
 		why = "the driver does not reach it with so many CPUs busy, or heat or power limits it: name lower ones (--frequencies)"
 	}

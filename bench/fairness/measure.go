@@ -27,6 +27,9 @@ const (
 // warmUp is how long programs run before anything is measured, beside the time to settle.
 const warmUp = time.Second
 
+// heldEvery is how often it is seen whether a CPU has the frequency that it is held at.
+const heldEvery = 250 * time.Millisecond
+
 // Lines is the progress of programs that report their work, a line for each piece.
 const Lines = "lines"
 
@@ -139,18 +142,39 @@ func (c *crew) step(ctx context.Context, policy *cpufreq.Policy, khz int, o Opti
 	if err := c.sleep(ctx, o.Settle); err != nil {
 		return s, err
 	}
+	s = Step{KHz: khz, PerSecond: make([]float64, len(o.Commands))}
 	before, from := c.counts()
-	if err := c.sleep(ctx, o.Span); err != nil {
+	if s.RunsAtKHz, err = c.hold(ctx, policy, khz, o.Span); err != nil {
 		return s, err
 	}
 	after, to := c.counts()
-	s = Step{KHz: khz, PerSecond: make([]float64, len(o.Commands))}
 	for i, p := range c.programs {
 		if p.fault() != nil {
 			return s, p.fault()
 		}
 		s.PerSecond[p.command] += (after[i] - before[i]) / to.Sub(from).Seconds()
 	}
-	s.RunsAtKHz, err = policy.Follow(ctx, khz) // it held it
-	return s, err
+	return s, nil
+}
+
+// hold lets the programs run for that long, and sees that the CPU keeps its frequency: it
+// returns the one that was farthest from what was asked for.
+func (c *crew) hold(ctx context.Context, policy *cpufreq.Policy, khz int, span time.Duration) (farthest int, err error) {
+	farthest = khz
+	for end := time.Now().Add(span); ; {
+		rest := time.Until(end)
+		if rest <= 0 {
+			return farthest, nil
+		}
+		if err := c.sleep(ctx, min(rest, heldEvery)); err != nil {
+			return 0, err
+		}
+		now, err := policy.Held(khz)
+		if err != nil {
+			return 0, err
+		}
+		if max(now-khz, khz-now) > max(farthest-khz, khz-farthest) {
+			farthest = now
+		}
+	}
 }

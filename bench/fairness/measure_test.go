@@ -103,6 +103,24 @@ func marked(t *testing.T, word string) (pids []int) {
 
 func left(t *testing.T, word string) int { return len(marked(t, word)) }
 
+// A frequency that leaves during the span ends the measurement.
+func TestHold(t *testing.T) {
+	p, _ := policy(t, ownCPU(t), 2000000)
+	if err := p.Hold(2000000); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := p.Follow(t.Context(), 2000000); err != nil {
+		t.Fatal(err)
+	}
+	c := &crew{}
+	if now, err := c.hold(t.Context(), p, 1950000, heldEvery/10); err != nil || now != 2000000 {
+		t.Error(now, err)
+	}
+	if _, err := c.hold(t.Context(), p, 1500000, time.Hour); err == nil || !strings.Contains(err.Error(), "asked for 1500 MHz, runs at 2000 MHz") {
+		t.Error(err)
+	}
+}
+
 // A line every 10 ms, by a command that ends and is started again; and two at a time, by one
 // that has something else run beside it, which hides.
 func TestMeasure(t *testing.T) {

@@ -32,7 +32,7 @@ type Result struct {
 // Step is what was found at one frequency.
 type Step struct {
 	KHz       int       `json:"kHz"`       // asked for
-	RunsAtKHz int       `json:"runsAtKHz"` // as the kernel says at the end of the time
+	RunsAtKHz int       `json:"runsAtKHz"` // as the kernel said: the farthest from KHz, within 5 %
 	PerSecond []float64 `json:"perSecond"` // progress of each command, all copies together
 	Kept      []float64 `json:"kept"`      // CRSR: PerSecond as a part of that at the highest frequency
 	MeanKept  float64   `json:"meanKept"`  // over the commands
@@ -103,6 +103,8 @@ func (r *Result) Matches(o Options) error {
 	switch {
 	case !slices.Equal(r.Commands, o.Commands):
 		return fmt.Errorf("it measured the commands %q: give it the same, in that order", r.Commands)
+	case r.CPU != o.CPU:
+		return fmt.Errorf("it measured on CPU %d: use --cpu %d", r.CPU, r.CPU)
 	case r.Copies != o.Copies:
 		return fmt.Errorf("it measured %d copies of each command: use --copies %d", r.Copies, r.Copies)
 	case r.Progress != o.Progress:

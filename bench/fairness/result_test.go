@@ -64,6 +64,7 @@ func TestMatches(t *testing.T) {
 	}
 	for want, change := range map[string]func(*Options){
 		`commands ["a" "b"]`:                func(o *Options) { o.Commands = []string{"b", "a"} },
+		"use --cpu 0":                       func(o *Options) { o.CPU = 3 },
 		"use --copies 8":                    func(o *Options) { o.Copies = 4 },
 		"use --progress lines":              func(o *Options) { o.Progress = "instructions" },
 		"was 2530 MHz, now it is 2400":      func(o *Options) { o.Frequencies = []int{2400000, 930000} },

@@ -129,6 +129,9 @@ func (o *frequencyOptions) measure(ctx context.Context, chosen bool, say func(st
 			return r, fmt.Errorf("--against %s: %w", o.against, err)
 		}
 	}
+	if words := policy.Limited(); words != "" {
+		say(words)
+	}
 	say(fmt.Sprintf("should this be killed (SIGKILL), %s stays where it is held; then: %s", policy.Name, policy.ByHand()))
 	r, err = fairness.Measure(ctx, policy, o.Options, say)
 	if err == nil && earlier != nil {

@@ -19,8 +19,9 @@ import (
 type counting struct {
 	wanted wantedCounters
 	set    *counters.Set
-	cycles bool   // frequencies are counted: nobody else says them
-	note   string // why there is nothing, though it is wanted
+	cycles bool      // frequencies are counted: nobody else says them
+	note   string    // why there is nothing, though it is wanted
+	topsAt time.Time // when to look again for top frequencies
 }
 
 // wantedCounters is what decides about counters: when it changes they are opened anew.
@@ -77,14 +78,17 @@ func (d *Daemon) lookCounters(s *session) time.Duration {
 // lookTops looks whether a machine whose cycles are counted has come to say its top
 // frequencies, as where their driver is a module.
 func (d *Daemon) lookTops(s *session, c counting) time.Duration {
-	if !c.clocked() || c.cycles {
+	if !c.clocked() || c.cycles || time.Now().Before(c.topsAt) {
 		return lookEvery
 	}
 	if tops := d.tops(c); len(tops) > 0 {
 		s.count(&c, tops)
 		return lookEvery
 	}
-	return speedRetry
+	s.mu.Lock()
+	s.counts.topsAt = time.Now().Add(speedRetry)
+	s.mu.Unlock()
+	return lookEvery
 }
 
 // clocked tells whether the CPUs' own cycles are counted.
@@ -144,7 +148,7 @@ func (s *session) count(c *counting, tops map[int]uint64) {
 		c.note, c.cycles = cmp.Or(c.note, err.Error()), false
 	}
 	if c.cycles != s.counts.cycles {
-		s.speeds, s.slowNote = nil, "" // whoever says them next says all
+		s.speedsStale, s.slowNote = true, "" // whoever says them next says all
 	}
 	s.counts = *c
 }

@@ -170,6 +170,17 @@ func TestSomeCyclesCounted(t *testing.T) {
 		if len(f.counters) != 1 || len(f.counters[0].FullKHz) != 0 || len(f.speeds) != 1 {
 			t.Errorf("told %+v, speeds %v", f.counters, f.speeds)
 		}
+		// What changes is seen as soon as elsewhere.
+		f.mu.Lock()
+		f.came++
+		f.mu.Unlock()
+		time.Sleep(2 * lookEvery)
+		rewrite(t, d, "scheduler: {frequencyFairness: on, counters: off}\n")
+		reload(t, d)
+		time.Sleep(2 * lookEvery)
+		if len(f.counters) != 3 || len(f.counters[1].Waits) != 1 || len(f.counters[2].Waits) != 0 {
+			t.Errorf("told %+v", f.counters)
+		}
 		stop()
 	})
 }

@@ -27,10 +27,11 @@ type session struct {
 	stats sched.Stats
 	read  time.Time // when stats were read
 	// speeds is how fast the CPUs run, as the scheduler has it; slowNote says why it
-	// does not know.
-	speeds   []uint32
-	slowNote string
-	counts   counting
+	// does not know. Stale: the scheduler has others.
+	speeds      []uint32
+	speedsStale bool
+	slowNote    string
+	counts      counting
 }
 
 func (d *Daemon) newSession(s Scheduler, p *plan) *session {

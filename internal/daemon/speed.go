@@ -77,11 +77,11 @@ func (s *session) setSpeeds(table []uint32, note string) bool {
 	if s.closed {
 		return false
 	}
-	if !slices.Equal(table, s.speeds) {
+	if s.speedsStale || !slices.Equal(table, s.speeds) {
 		if err := s.scheduler.SetSpeeds(table); err != nil {
 			note = err.Error()
 		} else {
-			s.speeds = table
+			s.speeds, s.speedsStale = table, false
 		}
 	}
 	news := note != s.slowNote && note != ""

@@ -57,10 +57,12 @@ func (s *Scheduler) SetCounters(c Counters) error {
 		}
 		khz[cpu] = uint32(n)
 	}
-	s.epoch++
+	// Between two sets nothing is counted, in an epoch of its own: what a CPU reads then
+	// is compared with neither.
+	s.epoch += 2
 	knobs.Epoch = s.epoch
 	for _, step := range []func() error{
-		func() error { return s.coll.Variables["counters"].Set(rotaCounters{Epoch: s.epoch}) },
+		func() error { return s.coll.Variables["counters"].Set(rotaCounters{Epoch: s.epoch - 1}) },
 		func() error { return s.coll.Variables["cpu_khz"].Set(khz) },
 		func() error { return s.putEvents("counter_waits", c.Waits) },
 		func() error { return s.putEvents("counter_cycles", c.Cycles) },

@@ -219,11 +219,11 @@ func runPair(g *guest.Guest, machine *slowMachine, pair [2]program) (improvement
 		}
 	}
 	if row.tsf {
-		epochs, err := startEpochs(s, machine)
-		if err != nil {
+		var weights *epochs
+		if weights, err = startEpochs(s, machine); err != nil {
 			return nil, err
 		}
-		defer func() { err = errors.Join(err, epochs.stop()) }()
+		defer func() { err = errors.Join(err, weights.stop()) }()
 	}
 	var full [2]float64 // pieces a second
 	for _, mhz := range frequencySteps() {

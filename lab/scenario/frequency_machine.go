@@ -97,23 +97,29 @@ func (m *slowMachine) set(mhz int) error {
 	return err
 }
 
-// wander changes the frequency all the time, until what it returns is called.
-func (m *slowMachine) wander(g *guest.Guest) (stop func()) {
-	quit := make(chan struct{})
+// wander changes the frequency all the time, until what it returns is called, which says what
+// went wrong.
+func (m *slowMachine) wander(g *guest.Guest) (stop func() error) {
+	quit, ended := make(chan struct{}), make(chan error, 1)
 	go func() {
 		steps := frequencySteps()
 		for random := g.Rand("wander"); ; {
 			select {
 			case <-quit:
+				ended <- nil
 				return
 			case <-time.After(wanderTime):
-				if err := m.set(steps[random.Intn(len(steps))]); err != nil {
-					g.Event("wander", err.Error())
-				}
+			}
+			if err := m.set(steps[random.Intn(len(steps))]); err != nil {
+				ended <- err
+				return
 			}
 		}
 	}()
-	return func() { close(quit) }
+	return func() error {
+		close(quit)
+		return <-ended
+	}
 }
 
 // speed is what cpufreq says: the frequency, 1 is the top one.
