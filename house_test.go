@@ -157,6 +157,7 @@ var mayImport = []struct {
 	{"internal/dedicate", []string{"rota/internal/cpulist", "rota/internal/kernfile"}},
 	{"internal/where", []string{"rota/internal/nearest", "rota/internal/identity"}},
 	{"internal/", nil},
+	{"bench/cpufreq", []string{"rota/internal/kernfile"}},
 	{"bench/", []string{"rota/bench/"}},
 	{"packaging", []string{"rota/internal/config", "rota/internal/class"}},
 	{"examples", []string{"rota/internal/config", "rota/internal/class"}},

@@ -18,9 +18,11 @@
 struct rota_counters counters; /* set by the daemon */
 u32 cpu_speed[ROTA_MAX_CPUS];  /* 1..PACE_FULL, 0: not known; set by the daemon, or as counted */
 
-/* How much of the task's work waits for memory, of PACE_FULL. */
+/* How much of the task's work waits for memory, of PACE_FULL; 0 where nobody asks. */
 static __always_inline u32 pace_bound(const struct task_ctx *taskc)
 {
+	if (!knobs.frequency)
+		return 0;
 	if (counters.waits && taskc->counter_epoch == counters.epoch &&
 	    taskc->bound != COUNTER_UNKNOWN)
 		return taskc->bound;

@@ -8,7 +8,6 @@ package cpufreq
 import (
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -17,13 +16,14 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"rota/internal/kernfile"
 )
 
 // Dir is where the kernel has its policies.
 const Dir = "/sys/devices/system/cpu/cpufreq"
 
 const (
-	maxRead = 16 << 10 // bytes of one file
 	maxCPU  = 1023
 	minFile = "scaling_min_freq"
 	maxFile = "scaling_max_freq"
@@ -199,7 +199,7 @@ func (p *Policy) readCPUs() error {
 	for _, word := range strings.Fields(text) {
 		cpu, err := strconv.Atoi(word)
 		if err != nil || cpu < 0 || cpu > maxCPU {
-			return fmt.Errorf("%s: affected_cpus: %q is not a CPU", p.Name, clip(word))
+			return fmt.Errorf("%s: affected_cpus: %q is not a CPU", p.Name, kernfile.Clip(word))
 		}
 		p.CPUs = append(p.CPUs, cpu)
 	}
@@ -209,25 +209,24 @@ func (p *Policy) readCPUs() error {
 
 // number reads a frequency, 1 kHz to 1 THz.
 func (p *Policy) number(name string) (int, error) {
-	text, err := p.read(name)
-	if err != nil {
+	n, err := kernfile.Number(os.DirFS("/"), p.path(name), 1, 1e9)
+	var path *fs.PathError
+	if errors.As(err, &path) {
 		return 0, p.refused(name, err)
 	}
-	n, err := strconv.Atoi(strings.TrimSpace(text))
-	if err != nil || n < 1 || n > 1e9 {
-		return 0, fmt.Errorf("%s: %s: %q is not a frequency in kHz", p.Name, name, clip(text))
+	if err != nil {
+		return 0, fmt.Errorf("%s: frequency in kHz: %w", p.Name, err)
 	}
-	return n, nil
+	return int(n), nil
 }
 
 func (p *Policy) read(name string) (string, error) {
-	f, err := os.Open(filepath.Join(p.dir, name))
-	if err != nil {
-		return "", err
-	}
-	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, maxRead))
-	return string(data), err
+	return kernfile.Read(os.DirFS("/"), p.path(name))
+}
+
+// path is a file of the policy as os.DirFS("/") wants it.
+func (p *Policy) path(name string) string {
+	return strings.TrimPrefix(filepath.Join(p.dir, name), "/")
 }
 
 // refused says what to do about an error of one of the policy's files.
@@ -248,9 +247,4 @@ func (p *Policy) refused(name string, err error) error {
 		err = path.Err
 	}
 	return fmt.Errorf("%s: %s: %w%s", p.Name, name, err, fix)
-}
-
-// clip shortens what is quoted in an error.
-func clip(text string) string {
-	return strings.ToValidUTF8(text[:min(len(text), 40)], "?")
 }

@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"rota/internal/kernfile"
 )
 
 const (
@@ -35,7 +37,7 @@ func (p *Policy) Steps() ([]int, error) {
 	for _, word := range strings.Fields(text) {
 		khz, err := strconv.Atoi(word)
 		if err != nil {
-			return nil, fmt.Errorf("%s: scaling_available_frequencies: %q is not a frequency in kHz", p.Name, clip(word))
+			return nil, fmt.Errorf("%s: scaling_available_frequencies: %q is not a frequency in kHz", p.Name, kernfile.Clip(word))
 		}
 		if khz >= p.Bottom && khz <= p.Top {
 			steps = append(steps, khz)

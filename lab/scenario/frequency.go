@@ -7,14 +7,14 @@ import (
 	"math/bits"
 	"os"
 	"slices"
-	"strconv"
 	"time"
 
 	"rota/lab/guest"
 )
 
 const (
-	frequencyTasks = 8 // of each program
+	topFrequency   = 2530 // MHz
+	frequencyTasks = 8    // of each program
 	frequencySpan  = 2 * time.Second
 	// Where two programs differ less than plainDegree, more has to be done to see it.
 	plainDegree = 0.02
@@ -33,12 +33,13 @@ const (
 	// accessTime is what one access of lab/load/progress.c takes: 500 turns of its loop
 	// of 5 instructions.
 	accessTime = 2500 * time.Nanosecond
+	allWaits   = 1000 // the counter of a row sees all of a thousand
 	// waitsOfCycles are the calls that it makes for cycles that wait, and all of them.
 	waitsOfCycles = `counters: "syscalls:sys_enter_getppid/raw_syscalls:sys_enter"`
 )
 
 // frequencySteps are those of the machine of the paper, in MHz; the first is the top one.
-func frequencySteps() []int { return []int{2530, 2270, 2000, 1730, 1470, 1200, 930} }
+func frequencySteps() []int { return []int{topFrequency, 2270, 2000, 1730, 1470, 1200, 930} }
 
 // program is one of the paper's: of its time at full speed, so much waits for memory.
 type program struct {
@@ -86,7 +87,7 @@ type frequencyRow struct {
 
 func frequencyRows() []frequencyRow {
 	rota := func(name, config, about string) frequencyRow {
-		return frequencyRow{Row{Name: name, Scheduler: "rota", Config: config, About: about}, 1000, false}
+		return frequencyRow{Row{Name: name, Scheduler: "rota", Config: config, About: about}, allWaits, false}
 	}
 	counted := func(name string, seen int, about string) frequencyRow {
 		row := rota(name, countedConfig(waitsOfCycles), about)
@@ -100,15 +101,15 @@ func frequencyRows() []frequencyRow {
 	const slice = "scheduler: {slice: 1ms}\n"
 	const weights = "weights of the paper: each epoch those that the counters of the last one call for"
 	return []frequencyRow{
-		{Row{Name: rowKernel, Scheduler: "kernel"}, 1000, false},
-		tsf(frequencyRow{Row{Name: rowKernelTSF, Scheduler: "kernel", About: weights}, 1000, true}),
+		{Row{Name: rowKernel, Scheduler: "kernel"}, allWaits, false},
+		tsf(frequencyRow{Row{Name: rowKernelTSF, Scheduler: "kernel", About: weights}, allWaits, false}),
 		rota(rowRota, slice, "time counts as it is"),
 		tsf(rota(rowTSF, slice, "the same, with the "+weights)),
 		rota(rowFrequency, "scheduler: {frequencyFairness: on, slice: 1ms}\n", "time counts by the frequency alone: nobody is said to wait for memory"),
 		rota(rowClasses, frequencyConfig(1), "with what the programs are"),
 		rota("rota-under", frequencyConfig(0.8), "the same, declared 20 % too small"),
 		rota("rota-over", frequencyConfig(1.2), "the same, declared 20 % too large"),
-		counted(rowCounted, 1000, "with what counters say the programs are: cycles that wait, of all cycles"),
+		counted(rowCounted, allWaits, "with what counters say the programs are: cycles that wait, of all cycles"),
 		counted(rowCountedUnder, 800, "the same, where the counter sees 20 % too few of those that wait"),
 		counted(rowCountedOver, 1200, "the same, where it sees 20 % too many"),
 		rota("rota-accesses", countedConfig(fmt.Sprintf(`counters: "syscalls:sys_enter_getppid", accessLatency: %dns`, accessTime.Nanoseconds())), "the same by the paper's estimator: accesses, each taken for as long"),
@@ -211,27 +212,22 @@ func runFrequency(g *guest.Guest) error {
 func runPair(g *guest.Guest, machine *slowMachine, pair [2]program) (improvements []float64, err error) {
 	s := newStage(g, pairName(pair))
 	defer s.stop()
-	row := frequencyRowOf(g.Row.Name)
+	var tasks []weighed
 	for slot := range 2 * frequencyTasks {
-		p := pair[programOf(slot)]
-		if _, err := s.startCounting(guest.Cmd{Path: "/bin/" + p.name, Args: []string{strconv.Itoa(p.bound), speedFile, strconv.Itoa(row.seen)}, CPUs: "1"}, 1); err != nil {
-			return nil, err
-		}
+		tasks = append(tasks, weighed{program: pair[programOf(slot)]})
 	}
-	if row.tsf {
-		var weights *epochs
-		if weights, err = startEpochs(s, machine); err != nil {
-			return nil, err
-		}
-		defer func() { err = errors.Join(err, weights.stop()) }()
+	end, err := startWeighed(s, machine, tasks)
+	if err != nil {
+		return nil, err
 	}
+	defer func() { err = errors.Join(err, end()) }()
 	var full [2]float64 // pieces a second
 	for _, mhz := range frequencySteps() {
 		done, err := atFrequency(s, machine, pair, mhz)
 		if err != nil {
 			return nil, err
 		}
-		if mhz == frequencySteps()[0] {
+		if mhz == topFrequency {
 			full = done
 			g.Metric(pairName(pair)+"_full", done[0]+done[1])
 			continue
@@ -292,7 +288,7 @@ func programOf(slot int) int { return bits.OnesCount(uint(slot)) % 2 }
 // the top frequency as long as at any.
 func spanOf(pair [2]program, mhz int) time.Duration {
 	least := timeDegree(pair, mhz)
-	if mhz == frequencySteps()[0] {
+	if mhz == topFrequency {
 		least = timeDegree(pair, frequencySteps()[1])
 	}
 	return min(longestSpan, time.Duration(max(1, plainDegree/least)*float64(frequencySpan)).Round(100*time.Millisecond))

@@ -38,13 +38,13 @@ func newSlowMachine(g *guest.Guest) (*slowMachine, error) {
 	for cpu := range g.CPUs {
 		members += strconv.Itoa(cpu) + " "
 	}
-	top := strconv.Itoa(frequencySteps()[0] * 1000)
+	top := strconv.Itoa(topFrequency * 1000)
 	for name, text := range map[string]string{"affected_cpus": members, "cpuinfo_max_freq": top} {
 		if err := m.write(name, text); err != nil {
 			return nil, err
 		}
 	}
-	err := m.set(frequencySteps()[0])
+	err := m.set(topFrequency)
 	g.Sleep(frequencyFound)
 	return m, err
 }
@@ -129,11 +129,10 @@ func (m *slowMachine) speed() (float64, error) {
 		return 0, err
 	}
 	khz, err := strconv.Atoi(strings.TrimSpace(string(text)))
-	return float64(khz) / 1000 / float64(frequencySteps()[0]), err
+	return float64(khz) / 1000 / float64(topFrequency), err
 }
 
 // perMille is a frequency in per mille of the top one.
 func perMille(mhz int) int {
-	top := frequencySteps()[0]
-	return (1000*mhz + top/2) / top
+	return (1000*mhz + topFrequency/2) / topFrequency
 }

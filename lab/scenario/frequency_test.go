@@ -17,7 +17,7 @@ func TestTimeDegree(t *testing.T) {
 	if got := timeDegree(pair, 1265); math.Abs(got-want) > 1e-9 {
 		t.Errorf("%v, want %v", got, want)
 	}
-	if got := timeDegree(pair, frequencySteps()[0]); got != 0 {
+	if got := timeDegree(pair, topFrequency); got != 0 {
 		t.Errorf("at full frequency: %v", got)
 	}
 }
@@ -75,7 +75,7 @@ func TestEpochWeight(t *testing.T) {
 		phi, speed float64
 		want       int
 	}{{0, 1, 1000}, {0.5, 1, 1000}, {0, 0.5, 2000}, {0.5, 0.5, 1333}, {1, 0.368, 1000}} {
-		if got := epochWeight(test.phi, test.speed); got != test.want {
+		if got := epochWeight(weightOne, test.phi, test.speed); got != test.want {
 			t.Errorf("phi %v at speed %v: %d, want %d", test.phi, test.speed, got, test.want)
 		}
 	}

@@ -13,7 +13,7 @@ import (
 const (
 	// epoch is how long the weights of the last one hold: 4 ms for each task.
 	epoch = 2 * frequencyTasks * 4 * time.Millisecond
-	// weightOne is cpu.weight of a task that loses nothing.
+	// weightOne is cpu.weight of a task of nice 0 that loses nothing.
 	weightOne = 1000
 )
 
@@ -30,22 +30,25 @@ type epochs struct {
 
 // epochTask is a task, and what its counters were at the end of the last epoch.
 type epochTask struct {
-	group guest.Cgroup
-	last  output.Slot
+	group  guest.Cgroup
+	weight float64 // at full speed
+	last   output.Slot
 }
 
-// startEpochs begins with all tasks of a stage alike. They have the stage's first slots.
-func startEpochs(s *stage, machine *slowMachine) (*epochs, error) {
+// startEpochs begins with the tasks of a stage as they are at full speed. They are those that it
+// has started, and have its first slots.
+func startEpochs(s *stage, machine *slowMachine, tasks []weighed) (*epochs, error) {
 	e := &epochs{s, machine, nil, make(chan struct{}), make(chan error, 1)}
 	for i, p := range s.procs {
 		group, err := s.g.Cgroup(fmt.Sprintf("epochs/%d", i))
 		if err != nil {
 			return nil, err
 		}
-		if err := errors.Join(group.SetWeight(weightOne), group.Add(p.Pid)); err != nil {
+		weight := weightOne * niceWeight(tasks[i].nice) / niceWeight(0)
+		if err := errors.Join(group.SetWeight(int(math.Round(weight))), group.Add(p.Pid)); err != nil {
 			return nil, err
 		}
-		e.tasks = append(e.tasks, epochTask{group: group})
+		e.tasks = append(e.tasks, epochTask{group: group, weight: weight})
 	}
 	go e.run()
 	return e, nil
@@ -82,7 +85,7 @@ func (e *epochs) turn() error {
 		if all == 0 {
 			continue
 		}
-		if err := t.group.SetWeight(epochWeight(float64(waits)/float64(all), speed)); err != nil {
+		if err := t.group.SetWeight(epochWeight(t.weight, float64(waits)/float64(all), speed)); err != nil {
 			return err
 		}
 	}
@@ -90,9 +93,9 @@ func (e *epochs) turn() error {
 }
 
 // epochWeight is the weight of who waited for memory this part of its cycles on a CPU of this
-// speed, both 0 to 1: 1/P, where P = phi + (1 - phi) * f / fmax is eq. 5 of the paper.
-func epochWeight(phi, speed float64) int {
-	return int(math.Round(weightOne / (phi + (1-phi)*speed)))
+// speed, both 0 to 1: weight/P, where P = phi + (1 - phi) * f / fmax is eq. 5 of the paper.
+func epochWeight(weight, phi, speed float64) int {
+	return int(math.Round(weight / (phi + (1-phi)*speed)))
 }
 
 // stop ends it, and says what went wrong.

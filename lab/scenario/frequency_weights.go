@@ -1,6 +1,7 @@
 package scenario
 
 import (
+	"errors"
 	"math"
 	"strconv"
 	"time"
@@ -12,21 +13,50 @@ import (
 // looksPerSecond are those at the work of tasks of different weights.
 const looksPerSecond = 10
 
+// weighed is a task of a program and of this nice value.
+type weighed struct {
+	program
+	nice int
+}
+
+// startWeighed starts tasks as the row wants them. The caller calls end, also to learn what
+// went wrong meanwhile.
+func startWeighed(s *stage, machine *slowMachine, tasks []weighed) (end func() error, err error) {
+	row := frequencyRowOf(s.g.Row.Name)
+	for _, t := range tasks {
+		args := []string{strconv.Itoa(t.bound), speedFile, strconv.Itoa(row.seen)}
+		if _, err := s.startCounting(guest.Cmd{Path: "/bin/" + t.name, Args: args, Nice: t.nice, CPUs: "1"}, 1); err != nil {
+			return nil, err
+		}
+	}
+	if !row.tsf {
+		return func() error { return nil }, nil
+	}
+	epochs, err := startEpochs(s, machine, tasks)
+	if err != nil {
+		return nil, err
+	}
+	return epochs.stop, nil
+}
+
 // weighedWork is how far tasks of different weights are, at most, from their share of the
 // work of a second, in percent: guarantee G2 where the CPU is slow. Seconds begin at every look.
 func weighedWork(g *guest.Guest, machine *slowMachine) (worst float64, err error) {
 	s := newStage(g, "weights")
 	defer s.stop()
+	var tasks []weighed
 	var weights []float64
 	for _, nice := range []int{-5, 0, 5, 10} {
 		for _, p := range programPairs()[2] {
-			args := []string{strconv.Itoa(p.bound), speedFile, strconv.Itoa(frequencyRowOf(g.Row.Name).seen)}
-			if _, err := s.startCounting(guest.Cmd{Path: "/bin/" + p.name, Args: args, Nice: nice, CPUs: "1"}, 1); err != nil {
-				return 0, err
-			}
+			tasks = append(tasks, weighed{p, nice})
 			weights = append(weights, niceWeight(nice))
 		}
 	}
+	end, err := startWeighed(s, machine, tasks)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, end()) }()
 	if err := machine.set(1200); err != nil {
 		return 0, err
 	}
