@@ -214,6 +214,29 @@ func TestExplain(t *testing.T) {
 	}
 }
 
+// late: an important thread waits for a lock before anybody knows that it is important.
+const late = `until rota status | grep -q "state *running"; do sleep 0.1; done
+taskset 2 lent 200000 & lent=$!
+sleep 1
+echo 'rules: [{match: {comm: important}, class: asks}]' >> /etc/rota.yaml
+rota reload
+sleep 0.1
+rota explain $lent
+`
+
+// TestClassWhileItWaits gives a task a class while it waits: whom it waits for gets its level.
+func TestClassWhileItWaits(t *testing.T) {
+	t.Parallel()
+	config := filepath.Join(t.TempDir(), "rota.yaml")
+	if err := os.WriteFile(config, []byte("classes: [{name: asks, tier: priority}]\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	out := lab(t, "exec", "--sched", "rota", "--config", config, "--tool", "taskset", "--file", "bin/load/lent=/bin/lent", "--", late)
+	if !regexp.MustCompile(`level +asks: boosted, `).MatchString(out) {
+		t.Errorf("the owner of the lock is not boosted: %s", out)
+	}
+}
+
 // TestCgroups holds cgroups to their weights and limits.
 func TestCgroups(t *testing.T) {
 	t.Parallel()
@@ -308,7 +331,7 @@ func costs(t *testing.T, file string) map[string]float64 {
 func TestCost(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "cost.json")
-	promised(t, "cost", "--row", "rota", "--json", file)
+	promised(t, "cost", "--row", "rota,rota-alone,rota+classes", "--json", file)
 	written, counted := costs(t, "docs/cost.json"), costs(t, file)
 	if len(written) != len(counted) {
 		t.Errorf("docs/cost.json has %d figures, there are %d: run make cost", len(written), len(counted))

@@ -66,7 +66,7 @@ static __always_inline u32 binder_rank(const struct task_struct *p, const struct
 /* The best of the first threads of a process, with the iterator that finds them. */
 static __always_inline u32 binder_best(struct bpf_iter_task *it)
 {
-	u32 tids[4] = {}, n;
+	u32 tids[4] = {}, n, rank;
 	struct task_struct *p;
 	struct task_ctx *taskc;
 
@@ -76,10 +76,12 @@ static __always_inline u32 binder_best(struct bpf_iter_task *it)
 		if (!p)
 			break;
 		taskc = task_try(p);
-		if (taskc)
-			tids[binder_rank(p, taskc) & 3] = p->pid;
+		rank = taskc ? binder_rank(p, taskc) & 3 : 0;
+		if (rank == 3)
+			return p->pid;
+		tids[rank] = p->pid;
 	}
-	return tids[3] ?: tids[2] ?: tids[1];
+	return tids[2] ?: tids[1];
 }
 
 /* The thread of this process that can take a call first, 0: none. Not static, as queue_join. */
@@ -122,7 +124,7 @@ static bool binder_hand_over(struct task_struct *p, struct task_ctx *callerc)
 	    callerc->called != (callerc->called_any ? p->tgid : p->pid))
 		return false;
 	callerc->woke = 0;
-	inherit_guess(callerc, inherit_edge(p, ROTA_BINDER));
+	inherit_guess(callerc, inherit_edge(p, ROTA_BINDER), INHERIT_GIVE);
 	return cpu_allows(p, bpf_get_smp_processor_id()) &&
 	       cpu_find(bpf_get_smp_processor_id())->owner == inherit_own(p) &&
 	       !scx_bpf_dsq_nr_queued(DSQ_LOCAL);
@@ -142,9 +144,7 @@ static void binder_wait(struct task_ctx *taskc)
 	p = tid ? bpf_task_from_pid(tid) : NULL;
 	if (!p)
 		return;
-	taskc->leaves = 1;
-	inherit_guess(taskc, inherit_edge(p, ROTA_BINDER));
-	taskc->leaves = 0;
+	inherit_guess(taskc, inherit_edge(p, ROTA_BINDER), INHERIT_LEAVE);
 	bpf_task_release(p);
 }
 
@@ -194,7 +194,7 @@ static __always_inline void binder_take(struct task_struct *p, struct task_ctx *
 		return;
 	clientc->called = p->pid;
 	clientc->called_any = 0;
-	if (inherit_begin(clientc, inherit_edge(p, ROTA_BINDER)))
+	if (inherit_begin(clientc, inherit_edge(p, ROTA_BINDER), INHERIT_GIVE))
 		taskc->owes++;
 }
 

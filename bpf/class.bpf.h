@@ -63,6 +63,9 @@ static s32 class_set(struct task_struct *p, const struct rota_set_class *args)
 	taskc->alone = args->alone;
 	if (taskc->class != args->class)
 		class_change(p, taskc, args->class);
+	/* A call as for one that is boosted: only who looks for tasks may search all CPUs. */
+	if (inherit_late(taskc))
+		inherit_note_call(bpf_get_smp_processor_id(), p->pid);
 	/* After the class: a child that is born meanwhile has the new one, or asks. */
 	if (args->asked)
 		WRITE_ONCE(taskc->answered, args->asked);

@@ -27,7 +27,11 @@
 
 #define INHERIT_CHAIN 8
 #define INHERIT_SPENT_NS 1000000000ULL
-#define INHERIT_GONE (-(1 << 30))			   /* task_ctx.held of one that has ended */
+#define INHERIT_GONE (-(1 << 30)) /* task_ctx.held of one that has ended */
+/* What a walk down a chain does. */
+#define INHERIT_TAKE 0
+#define INHERIT_GIVE 1
+#define INHERIT_LEAVE 2 /* gives, and its CPU, where it is about to sleep */
 #define INHERIT_WAKERS (1 << ROTA_WAKE | 1 << ROTA_BINDER) /* who want to know who wakes whom */
 
 /* An edge: tid, flags, reason, start and, of a wake-up, the sleeps of the one below. */
@@ -59,8 +63,11 @@ static __always_inline u64 inherit_edge(const struct task_struct *p, u32 reason)
 /* The task at the end of an edge, to be released; NULL: it is no more. */
 static __always_inline struct task_struct *inherit_target(u64 edge)
 {
-	struct task_struct *p = bpf_task_from_pid(INHERIT_TID(edge));
+	struct task_struct *p = bpf_get_current_task_btf();
 
+	/* Who answers is most often at the end of the edge that this ends. */
+	p = p->pid == INHERIT_TID(edge) ? bpf_task_acquire(p)
+					: bpf_task_from_pid(INHERIT_TID(edge));
 	if (p && inherit_start(p) != INHERIT_START(edge)) {
 		bpf_task_release(p);
 		return NULL;
@@ -113,12 +120,10 @@ static __always_inline void inherit_note_call(u32 cpu, u32 tid)
 	WRITE_ONCE(cpuc->calls[slot & (CPU_CALLS - 1)], tid);
 }
 
-/* May the task have this CPU, because what runs on it is about to sleep? */
+/* May the task have this CPU, which is about to look for another one? */
 static __always_inline bool inherit_vacant(struct task_struct *p, u32 own, u32 cpu)
 {
-	const struct task_ctx *currc = task_try(bpf_get_current_task_btf());
-
-	return currc && currc->leaves && cpu_find(cpu)->owner == own && cpu_allows(p, cpu);
+	return cpu_find(cpu)->owner == own && cpu_allows(p, cpu);
 }
 
 /* On whose CPUs it belongs. */
@@ -132,11 +137,11 @@ static __always_inline u32 inherit_own(struct task_struct *p)
 }
 
 /*
- * Makes a CPU look for this task: one that is about to look in any case, an idle one, or
- * where the least important runs; while all run what is as important, the first of its
+ * Makes a CPU look for this task: this one if it is about to look in any case, an idle one,
+ * or where the least important runs; while all run what is as important, the first of its
  * domain that looks for its next task. Not static, as queue_join; the next one neither.
  */
-__noinline int inherit_call(u32 tid, u32 cpu)
+__noinline int inherit_call(u32 tid, u32 cpu, bool leaves)
 {
 	struct task_struct *p = bpf_task_from_pid(tid);
 	s32 at = bpf_get_smp_processor_id();
@@ -150,7 +155,7 @@ __noinline int inherit_call(u32 tid, u32 cpu)
 		own = cpu_find(cpu)->owner; /* it may run nowhere else */
 	if (own && cpu_find(cpu)->owner != own)
 		cpu = task_class_at(own - 1)->own_first;
-	if (!inherit_vacant(p, own, at)) {
+	if (!leaves || !inherit_vacant(p, own, at)) {
 		at = own_pick_idle(p, own);
 		kick = KICK_IDLE;
 	}
@@ -175,16 +180,19 @@ __noinline int inherit_call(u32 tid, u32 cpu)
 }
 
 /* A task that was boosted: if it waits in a queue it is called, if it runs it goes on. */
-static __always_inline void inherit_raise(struct task_struct *p, struct task_ctx *taskc)
+static __always_inline void inherit_raise(struct task_struct *p, struct task_ctx *taskc,
+					  bool leaves)
 {
 	struct cpu_ctx *cpuc = cpu_find(p->thread_info.cpu);
-	s32 joined = READ_ONCE(taskc->joined);
+	s32 joined = READ_ONCE(taskc->joined), at = bpf_get_smp_processor_id();
 
 	/* It may have stopped just now: as in inherit_lower(). */
 	if (READ_ONCE(cpuc->curr_tid) == p->pid)
 		WRITE_ONCE(cpuc->curr_raised, 1);
+	else if (leaves && joined == at && cpu_find(at)->owner == task_own_at(taskc->lent))
+		inherit_note_call(at, p->pid); /* as inherit_call() would, for less */
 	else if (joined >= 0)
-		inherit_call(p->pid, joined);
+		inherit_call(p->pid, joined, leaves);
 }
 
 /* A task whose boost has ended: it may be preempted, and if somebody waits, is. */
@@ -238,7 +246,7 @@ static __always_inline bool inherit_first(const struct task_ctx *taskc)
  * Boosts the task at the end of an edge. Returns the edge that becomes active by it, or
  * 0. An edge that nobody would follow must not become active.
  */
-static u64 inherit_give(struct task_struct *p, u64 edge, u32 class, bool last)
+static u64 inherit_give(struct task_struct *p, u64 edge, u32 class, bool leaves, bool last)
 {
 	struct rota_cpu_stats *counters = cpu_counters(bpf_get_smp_processor_id());
 	struct task_ctx *taskc = task_try(p);
@@ -257,7 +265,7 @@ static u64 inherit_give(struct task_struct *p, u64 edge, u32 class, bool last)
 	task_outdate(taskc);
 	reason = INHERIT_REASON(edge) < ROTA_REASONS ? INHERIT_REASON(edge) : 0;
 	__sync_fetch_and_add(&counters->boosts[reason], 1); /* as in inherit_over() */
-	inherit_raise(p, taskc);
+	inherit_raise(p, taskc, leaves);
 	next = READ_ONCE(taskc->waits);
 	/* It may have been taken back already, by who was quicker. */
 	if (!next || next & INHERIT_ACTIVE || last || !task_awaited(taskc))
@@ -294,31 +302,32 @@ static u64 inherit_take(struct task_struct *p, u64 edge, bool last)
 }
 
 /* One task down the chain. Returns the next edge, or 0. */
-__noinline u64 inherit_step(u64 edge, u32 class, bool gives, bool last)
+__noinline u64 inherit_step(u64 edge, u32 class, u32 what, bool last)
 {
 	struct task_struct *p = inherit_target(edge);
 
 	if (!p)
 		return 0;
-	edge = gives ? inherit_give(p, edge, class, last) : inherit_take(p, edge, last);
+	edge = what ? inherit_give(p, edge, class, what == INHERIT_LEAVE, last)
+		    : inherit_take(p, edge, last);
 	bpf_task_release(p);
 	return edge;
 }
 
 /* Down the chain from an edge that has become active, or is no more. */
-__noinline int inherit_follow(u64 edge, u32 class, bool gives)
+__noinline int inherit_follow(u64 edge, u32 class, u32 what)
 {
 	u32 n;
 
 	/* Most chains are of one: no loop for these. */
-	edge = inherit_step(edge, class, gives, false);
+	edge = inherit_step(edge, class, what, false);
 	if (!edge)
 		return 0;
 	kernel_for(n, 1, INHERIT_CHAIN)
 	{
 		if (!edge)
 			break;
-		edge = inherit_step(edge, class, gives, n == INHERIT_CHAIN - 1);
+		edge = inherit_step(edge, class, what, n == INHERIT_CHAIN - 1);
 	}
 	return 0;
 }
@@ -329,22 +338,22 @@ static __always_inline u64 inherit_end(struct task_ctx *taskc)
 	u64 edge = __sync_lock_test_and_set(&taskc->waits, 0);
 
 	if (edge & INHERIT_ACTIVE)
-		inherit_follow(edge, 0, false);
+		inherit_follow(edge, 0, INHERIT_TAKE);
 	return edge;
 }
 
 /* Gives a task's level to the one at the end of its new edge, if the edge gives. */
-static __always_inline void inherit_lend(const struct task_ctx *taskc, u64 edge)
+static __always_inline void inherit_lend(const struct task_ctx *taskc, u64 edge, u32 how)
 {
 	if (edge & INHERIT_ACTIVE)
-		inherit_follow(edge, task_boosted(taskc) ? taskc->lent : taskc->class, true);
+		inherit_follow(edge, task_boosted(taskc) ? taskc->lent : taskc->class, how);
 }
 
 /*
  * A task waits, or is about to, for the one at the end of this edge and no longer for
- * another. Any task may say so. Returns whether it gives its level.
+ * another. Any task may say so; INHERIT_LEAVE only itself. Returns whether it gives its level.
  */
-static __always_inline bool inherit_begin(struct task_ctx *taskc, u64 edge)
+static __always_inline bool inherit_begin(struct task_ctx *taskc, u64 edge, u32 how)
 {
 	u64 before;
 
@@ -353,25 +362,43 @@ static __always_inline bool inherit_begin(struct task_ctx *taskc, u64 edge)
 	if (READ_ONCE(taskc->waits) != edge) {
 		taskc->waits_at_ns = kernel_now();
 		before = __sync_lock_test_and_set(&taskc->waits, edge);
-		inherit_lend(taskc, edge);
+		inherit_lend(taskc, edge, how);
 		if (before & INHERIT_ACTIVE)
-			inherit_follow(before, 0, false);
+			inherit_follow(before, 0, INHERIT_TAKE);
 	}
 	return edge & INHERIT_ACTIVE;
+}
+
+/* Does it wait, and not give what it did not have when the wait began? */
+static __always_inline bool inherit_late(const struct task_ctx *taskc)
+{
+	u64 edge = READ_ONCE(taskc->waits);
+
+	return edge && !(edge & INHERIT_ACTIVE) && inherit_gives(taskc);
+}
+
+/* It gives from now on. */
+static __always_inline void inherit_catch_up(struct task_ctx *taskc)
+{
+	u64 edge = READ_ONCE(taskc->waits);
+
+	if (edge && !(edge & INHERIT_ACTIVE) &&
+	    __sync_val_compare_and_swap(&taskc->waits, edge, edge | INHERIT_ACTIVE) == edge)
+		inherit_lend(taskc, edge | INHERIT_ACTIVE, INHERIT_GIVE);
 }
 
 /*
  * The same as a guess: who knows better, and says so at the same time, wins. Who says the
  * same finds the edge and leaves it at that, so it is counted before it can be found.
  */
-static __always_inline void inherit_guess(struct task_ctx *taskc, u64 edge)
+static __always_inline void inherit_guess(struct task_ctx *taskc, u64 edge, u32 how)
 {
 	if (inherit_gives(taskc))
 		edge |= INHERIT_ACTIVE;
 	taskc->waits_at_ns = kernel_now();
-	inherit_lend(taskc, edge);
+	inherit_lend(taskc, edge, how);
 	if (__sync_val_compare_and_swap(&taskc->waits, 0, edge) && edge & INHERIT_ACTIVE)
-		inherit_follow(edge, 0, false);
+		inherit_follow(edge, 0, INHERIT_TAKE);
 }
 
 /*
@@ -413,8 +440,8 @@ __noinline int inherit_pass_on(u64 edge, u64 lock)
 			inherit_note_owner(next, giver->pid);
 			bpf_task_release(next);
 		}
-		inherit_lend(giverc, edge | INHERIT_ACTIVE);
-		inherit_follow(before, 0, false);
+		inherit_lend(giverc, edge | INHERIT_ACTIVE, INHERIT_GIVE);
+		inherit_follow(before, 0, INHERIT_TAKE);
 	}
 	bpf_task_release(giver);
 	return 0;
@@ -482,11 +509,8 @@ static __always_inline void inherit_sleep(struct task_ctx *taskc)
 	u64 woke = taskc->woke, served;
 
 	taskc->woke = 0;
-	if (woke && !taskc->waits && inherit_by(ROTA_WAKE) && inherit_gives(taskc)) {
-		taskc->leaves = 1;
-		inherit_begin(taskc, woke);
-		taskc->leaves = 0;
-	}
+	if (woke && !taskc->waits && inherit_by(ROTA_WAKE) && inherit_gives(taskc))
+		inherit_begin(taskc, woke, INHERIT_LEAVE);
 	if (!taskc->noted || taskc->waits)
 		return;
 	taskc->noted = 0;
@@ -559,6 +583,8 @@ static bool inherit_fetch(struct task_struct *p, u32 cpu)
 	u32 from, tier;
 	bool moved;
 
+	if (taskc && inherit_late(taskc))
+		inherit_catch_up(taskc);
 	if (!taskc || !task_boosted(taskc) || taskc->joined < 0)
 		return false;
 	if (cpu_find(cpu)->owner != task_own_at(taskc->lent) &&

@@ -141,7 +141,7 @@ static void compete(struct task_struct *p, struct task_ctx *taskc, struct cpu_ct
 	queue_enqueue(p, taskc, cpuc, cpu, enq_flags, now_ns);
 	/* Boosted on the way into the queue: whoever did it saw no task that waits. */
 	if (taskc->generation != generation && task_boosted(taskc))
-		inherit_call(p->pid, cpu);
+		inherit_call(p->pid, cpu, false);
 	if (!(enq_flags & ENQ_WAKEUP))
 		place_kick_idle(p, taskc->own);
 }

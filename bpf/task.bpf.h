@@ -62,7 +62,6 @@ struct task_ctx {
 	u8 asks;	 /* it waits in the driver for the answer to a call */
 	u8 spent;	 /* it has used up the time of a boost */
 	u8 noted;	 /* somebody will wait for it if it does not sleep first */
-	u8 leaves;	 /* it is about to sleep, and those that it boosts may have its CPU */
 	u64 given;	 /* binder calls that it answered, of callers that give their level */
 	u64 lifted;	 /* of these, served at that level; both written by itself alone */
 	u64 limited_ns;	 /* since when it waits for its group's cpu.max, 0: it ran since */

@@ -41,10 +41,8 @@ static void wait_begin(struct task_struct *p, struct task_struct *owner, u32 rea
 	if (!taskc || owner->pid == p->pid)
 		return;
 	taskc->lock = lock;
-	taskc->leaves = 1;
-	if (inherit_begin(taskc, inherit_edge(owner, reason)))
+	if (inherit_begin(taskc, inherit_edge(owner, reason), INHERIT_LEAVE))
 		inherit_note_owner(owner, p->pid);
-	taskc->leaves = 0;
 }
 
 /* The twin of this program has just said the same: saves the search, nothing else. */
@@ -87,16 +85,29 @@ static void wait_ends(u32 reason)
 		inherit_end(taskc);
 }
 
+/* May a futex with this word be a lock whose owner is known? Others are left alone. */
+static __always_inline bool wait_for_owner(u32 val)
+{
+	return val & WAIT_FUTEX_WAITERS || val == WAIT_CONTENDED;
+}
+
+static __always_inline int wait_ended(u32 val)
+{
+	if (wait_for_owner(val))
+		wait_ends(ROTA_FUTEX);
+	return 0;
+}
+
 static int wait_for_futex(u32 *uaddr, u32 flags, u32 val)
 {
 	bool robust = val & WAIT_FUTEX_WAITERS;
 	u32 owner = 0;
 
-	if (!inherit_by(ROTA_FUTEX))
+	if (!wait_for_owner(val) || !inherit_by(ROTA_FUTEX))
 		return 0;
 	if (robust)
 		owner = val & WAIT_FUTEX_TID;
-	else if (val != WAIT_CONTENDED || bpf_probe_read_user(&owner, sizeof(owner), uaddr + 2))
+	else if (bpf_probe_read_user(&owner, sizeof(owner), uaddr + 2))
 		return 0;
 	wait_for_thread(owner, robust && flags & WAIT_SHARED, uaddr);
 	return 0;
@@ -115,17 +126,15 @@ int BPF_PROG(rota_on_futex_wait_twin, u32 *uaddr, unsigned int flags, u32 val)
 }
 
 SEC("fexit/__futex_wait")
-int BPF_PROG(rota_on_futex_waited)
+int BPF_PROG(rota_on_futex_waited, u32 *uaddr, unsigned int flags, u32 val)
 {
-	wait_ends(ROTA_FUTEX);
-	return 0;
+	return wait_ended(val);
 }
 
 SEC("fexit/__futex_wait")
-int BPF_PROG(rota_on_futex_waited_twin)
+int BPF_PROG(rota_on_futex_waited_twin, u32 *uaddr, unsigned int flags, u32 val)
 {
-	wait_ends(ROTA_FUTEX);
-	return 0;
+	return wait_ended(val);
 }
 
 static int wait_for_pi(u32 *uaddr, u32 flags)

@@ -38,17 +38,20 @@ func cost() Scenario {
 		Metrics: costMetrics(),
 		Bench:   true,
 		Tools:   []string{"perf"},
-		Loads:   []string{"barrier"},
+		Loads:   []string{"barrier", "lent"},
 		Limit:   60 * time.Second,
 		Run:     runCost,
 	}
 }
 
-// costConfig puts the one that asks into a class; who answers it inherits, or does not.
-func costConfig(inherit string) string { return callerConfig("asks", "bench-switch", inherit) }
+// costConfig puts the one that asks into a class, and one that waits for a lock; who answers
+// and who has the lock inherits, or does not.
+func costConfig(inherit string) string {
+	return callerConfig("asks", "bench-switch", inherit) + "  - {match: {comm: important}, class: asks}\n"
+}
 
 // What a switch may take with inheritance, of what it takes without: where nobody is
-// boosted, and where each switch begins or ends a boost.
+// boosted, and where somebody is.
 const (
 	maxIdleInherit = 1.01
 	maxBusyInherit = 1.03
@@ -63,6 +66,8 @@ func costMetrics() []Metric {
 		Label: "a wake-up and a switch, instructions", Better: -1, Bounds: inherits(maxIdleInherit)},
 		{Name: "asked_switch_ns", Group: "rota bench switch, one CPU",
 			Label: "a wake-up and a switch, instructions, between one that asks and one that answers", Better: -1, Bounds: inherits(maxBusyInherit)},
+		{Name: "lent_switch_ns", Group: "a message to and fro on one CPU",
+			Label: "a wake-up and a switch, instructions, of one that is boosted all the time and of who answers it", Better: -1, Bounds: inherits(maxBusyInherit)},
 	}
 	for _, group := range []struct{ name, title string }{{"alike", alike}, {"mixed", mixed}} {
 		for _, n := range costCrowds() {
@@ -87,6 +92,9 @@ func runCost(g *guest.Guest) error {
 		return err
 	}
 	if _, err := emitCost(g, "asked_switch_ns", func() (float64, error) { return measureAsked(g) }); err != nil {
+		return err
+	}
+	if _, err := emitCost(g, "lent_switch_ns", func() (float64, error) { return measureLent(g) }); err != nil {
 		return err
 	}
 	for _, mix := range []struct {
@@ -131,6 +139,22 @@ func measureAsked(g *guest.Guest) (float64, error) {
 		return 0, err
 	}
 	return output.BenchSwitch(out.Stdout)
+}
+
+// measureLent returns the ns of a wake-up and a switch of one that an important thread waits for.
+func measureLent(g *guest.Guest) (float64, error) {
+	out, err := g.Run(guest.Cmd{Path: "lent", Args: []string{strconv.Itoa(costTurns)}, CPUs: "1"})
+	if err != nil {
+		return 0, err
+	}
+	pairs, err := output.Pairs(out.Stdout)
+	if err != nil {
+		return 0, err
+	}
+	if pairs["round_ns"] <= 0 {
+		return 0, fmt.Errorf("lent: no round_ns in %.120q", out.Stdout)
+	}
+	return pairs["round_ns"] / 2, nil
 }
 
 // measureTurn lets n threads meet on one CPU again and again, every second of

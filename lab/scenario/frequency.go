@@ -22,7 +22,7 @@ const (
 	// of the next one a part of its time that is seen here.
 	roundLooks      = 32
 	roundLook       = 3500 * time.Microsecond
-	longestSpan     = 4 * time.Second
+	longestSpan     = 10 * time.Second
 	frequencySettle = 600 * time.Millisecond // until rota has read the new frequency
 	rowFrequency    = "rota-frequency"
 	rowCounted      = "rota-counted"
