@@ -216,15 +216,16 @@ func TestExplain(t *testing.T) {
 
 // late: an important thread waits for a lock before anybody knows that it is important.
 const late = `until rota status | grep -q "state *running"; do sleep 0.1; done
-taskset 2 lent 200000 & lent=$!
+taskset 2 lent 100000 500 & lent=$!
 sleep 1
 echo 'rules: [{match: {comm: important}, class: asks}]' >> /etc/rota.yaml
 rota reload
-sleep 0.1
-rota explain $lent
+while rota explain $lent 2>&1; do sleep 0.1; done
+rota status --json | sed 's/^/status: /'
 `
 
-// TestClassWhileItWaits gives a task a class while it waits: whom it waits for gets its level.
+// TestClassWhileItWaits gives a task a class while it waits: whom it waits for gets its level,
+// and when that one lets go of the lock, who is next. Nothing is left of it.
 func TestClassWhileItWaits(t *testing.T) {
 	t.Parallel()
 	config := filepath.Join(t.TempDir(), "rota.yaml")
@@ -232,8 +233,20 @@ func TestClassWhileItWaits(t *testing.T) {
 		t.Fatal(err)
 	}
 	out := lab(t, "exec", "--sched", "rota", "--config", config, "--tool", "taskset", "--file", "bin/load/lent=/bin/lent", "--", late)
-	if !regexp.MustCompile(`level +asks: boosted, `).MatchString(out) {
-		t.Errorf("the owner of the lock is not boosted: %s", out)
+	for _, name := range []string{"lent", "before"} {
+		if !regexp.MustCompile(`thread \d+ +` + name + `\n +class +default.*\n +level +asks: boosted, `).MatchString(out) {
+			t.Errorf("%s has the lock, and is not boosted", name)
+		}
+	}
+	counted := func(name string) (n int) {
+		for _, found := range regexp.MustCompile(`status: +"(?:`+name+`)": (\d+)`).FindAllStringSubmatch(out, -1) {
+			one, _ := strconv.Atoi(found[1])
+			n += one
+		}
+		return n
+	}
+	if begun, ended := counted("futex|locks|wakeups|binder"), counted("ended"); begun < 2 || begun != ended {
+		t.Errorf("%d boosts have begun, %d have ended", begun, ended)
 	}
 }
 

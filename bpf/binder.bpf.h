@@ -17,7 +17,7 @@
  * Limits: who asks by poll() whether the answer is there gives no boost while he
  * sleeps. Of a process without a free thread one of its first BINDER_THREADS is
  * boosted, not all. A caller that gives nothing when it begins to wait, and is
- * boosted itself later, passes that on only when its call has been taken. A thread
+ * boosted itself or gets its class later, gives only when its call has been taken. A thread
  * that is called back while it waits, and itself calls then, gives none for the rest
  * of its first wait. One-way calls have nobody who waits.
  */

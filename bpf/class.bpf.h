@@ -51,6 +51,19 @@ static void class_change(struct task_struct *p, struct task_ctx *taskc, u32 clas
 		scx_bpf_kick_cpu(cpu, KICK_PREEMPT);
 }
 
+/*
+ * A task that waits has something to give now. This CPU is called as for one that is boosted,
+ * as only who looks for tasks may search all CPUs; it looks at once where it has many calls.
+ */
+static void class_give(const struct task_struct *p, u32 cpu)
+{
+	struct cpu_ctx *cpuc = cpu_find(cpu);
+
+	inherit_note_call(cpu, p->pid);
+	if (READ_ONCE(cpuc->called) - READ_ONCE(cpuc->answered) >= CPU_CALLS / 2)
+		scx_bpf_kick_cpu(cpu, KICK_PREEMPT);
+}
+
 static s32 class_set(struct task_struct *p, const struct rota_set_class *args)
 {
 	struct task_ctx *taskc;
@@ -63,9 +76,8 @@ static s32 class_set(struct task_struct *p, const struct rota_set_class *args)
 	taskc->alone = args->alone;
 	if (taskc->class != args->class)
 		class_change(p, taskc, args->class);
-	/* A call as for one that is boosted: only who looks for tasks may search all CPUs. */
 	if (inherit_late(taskc))
-		inherit_note_call(bpf_get_smp_processor_id(), p->pid);
+		class_give(p, bpf_get_smp_processor_id());
 	/* After the class: a child that is born meanwhile has the new one, or asks. */
 	if (args->asked)
 		WRITE_ONCE(taskc->answered, args->asked);

@@ -20,8 +20,9 @@
  * Limits: one edge for each task, chains of INHERIT_CHAIN. A server that is asked again
  * before it sleeps is not woken, and gets no boost by a wake-up. With several givers
  * the class of the heaviest holds until none is left. After INHERIT_SPENT_NS of
- * CPU time a boost is over, though the wait goes on. Who waits for its cgroup's
- * cpu.max is not moved. A start time is kept to 2^20 ms: a tid that is reused in
+ * CPU time a boost is over, though the wait goes on. Who gets its class while it waits gives
+ * from then on, but for one that gets it in the moment in which the wait begins, or in which a
+ * boost that it passed on ends. Who waits for its cgroup's cpu.max is not moved. A start time is kept to 2^20 ms: a tid that is reused in
  * the same ms of one of these would be taken for the old one.
  */
 
@@ -350,6 +351,45 @@ static __always_inline void inherit_lend(const struct task_ctx *taskc, u64 edge,
 }
 
 /*
+ * A task waits for this owner of a lock, and gives what it has: who is woken before it
+ * when the owner gives the lock back will be the next owner.
+ */
+static __always_inline void inherit_note_owner(struct task_struct *owner, u32 giver)
+{
+	struct task_ctx *ownerc = task_try(owner);
+
+	if (ownerc)
+		ownerc->giver = giver;
+}
+
+/* Does it wait, and not give what it did not have when the wait began? */
+static __always_inline bool inherit_late(const struct task_ctx *taskc)
+{
+	u64 edge = READ_ONCE(taskc->waits);
+
+	return edge && !(edge & INHERIT_ACTIVE) && inherit_gives(taskc) &&
+	       inherit_by(INHERIT_REASON(edge));
+}
+
+/* It gives from now on. */
+static void inherit_catch_up(const struct task_struct *p, struct task_ctx *taskc)
+{
+	u64 edge = READ_ONCE(taskc->waits);
+	u32 reason = INHERIT_REASON(edge);
+	struct task_struct *owner;
+
+	if (!edge || edge & INHERIT_ACTIVE ||
+	    __sync_val_compare_and_swap(&taskc->waits, edge, edge | INHERIT_ACTIVE) != edge)
+		return;
+	owner = reason == ROTA_LOCK || reason == ROTA_FUTEX ? inherit_target(edge) : NULL;
+	if (owner) {
+		inherit_note_owner(owner, p->pid);
+		bpf_task_release(owner);
+	}
+	inherit_lend(taskc, edge | INHERIT_ACTIVE, INHERIT_GIVE);
+}
+
+/*
  * A task waits, or is about to, for the one at the end of this edge and no longer for
  * another. Any task may say so; INHERIT_LEAVE only itself. Returns whether it gives its level.
  */
@@ -369,24 +409,6 @@ static __always_inline bool inherit_begin(struct task_ctx *taskc, u64 edge, u32 
 	return edge & INHERIT_ACTIVE;
 }
 
-/* Does it wait, and not give what it did not have when the wait began? */
-static __always_inline bool inherit_late(const struct task_ctx *taskc)
-{
-	u64 edge = READ_ONCE(taskc->waits);
-
-	return edge && !(edge & INHERIT_ACTIVE) && inherit_gives(taskc);
-}
-
-/* It gives from now on. */
-static __always_inline void inherit_catch_up(struct task_ctx *taskc)
-{
-	u64 edge = READ_ONCE(taskc->waits);
-
-	if (edge && !(edge & INHERIT_ACTIVE) &&
-	    __sync_val_compare_and_swap(&taskc->waits, edge, edge | INHERIT_ACTIVE) == edge)
-		inherit_lend(taskc, edge | INHERIT_ACTIVE, INHERIT_GIVE);
-}
-
 /*
  * The same as a guess: who knows better, and says so at the same time, wins. Who says the
  * same finds the edge and leaves it at that, so it is counted before it can be found.
@@ -399,18 +421,6 @@ static __always_inline void inherit_guess(struct task_ctx *taskc, u64 edge, u32 
 	inherit_lend(taskc, edge, how);
 	if (__sync_val_compare_and_swap(&taskc->waits, 0, edge) && edge & INHERIT_ACTIVE)
 		inherit_follow(edge, 0, INHERIT_TAKE);
-}
-
-/*
- * A task waits for this owner of a lock, and gives what it has: who is woken before it
- * when the owner gives the lock back will be the next owner.
- */
-static __always_inline void inherit_note_owner(struct task_struct *owner, u32 giver)
-{
-	struct task_ctx *ownerc = task_try(owner);
-
-	if (ownerc)
-		ownerc->giver = giver;
 }
 
 /*
@@ -506,11 +516,13 @@ static __always_inline struct task_ctx *inherit_note_wake(const struct task_stru
 /* A task goes to sleep: it waits for whom it woke, and serves nobody any more. */
 static __always_inline void inherit_sleep(struct task_ctx *taskc)
 {
+	/* Another CPU may stop it for a moment, to change it. */
+	bool leaves = taskc->tid == (u32)bpf_get_current_pid_tgid();
 	u64 woke = taskc->woke, served;
 
 	taskc->woke = 0;
 	if (woke && !taskc->waits && inherit_by(ROTA_WAKE) && inherit_gives(taskc))
-		inherit_begin(taskc, woke, INHERIT_LEAVE);
+		inherit_begin(taskc, woke, leaves ? INHERIT_LEAVE : INHERIT_GIVE);
 	if (!taskc->noted || taskc->waits)
 		return;
 	taskc->noted = 0;
@@ -584,7 +596,7 @@ static bool inherit_fetch(struct task_struct *p, u32 cpu)
 	bool moved;
 
 	if (taskc && inherit_late(taskc))
-		inherit_catch_up(taskc);
+		inherit_catch_up(p, taskc);
 	if (!taskc || !task_boosted(taskc) || taskc->joined < 0)
 		return false;
 	if (cpu_find(cpu)->owner != task_own_at(taskc->lent) &&

@@ -43,7 +43,7 @@ func (c *Counters) knobs() (k rotaCounters, err error) {
 }
 
 // SetCounters makes the scheduler read these counters from now on, in place of those
-// before; no counters at all: none. What was counted so far stays with the tasks. The
+// before; no counters at all: none. What was counted so far counts no more. The
 // caller keeps the events open for as long as they are to count.
 func (s *Scheduler) SetCounters(c Counters) error {
 	knobs, err := c.knobs()

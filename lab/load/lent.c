@@ -1,31 +1,56 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * lent ROUNDS - who owns a lock hands a message to and fro with another process, while an
+ * lent ROUNDS [HELD_MS] - who owns a lock hands a message to and fro with another process, while an
  * important thread waits for the lock. All of it on the CPU where it is started.
  *
- * The important one is called "important", and who answers "answers". Prints how long a
- * message there and one back take: "round_ns 9731.0".
+ * The important one is called "important", and who answers "answers". With HELD_MS somebody
+ * called "before" is before it in line, and works for so long of CPU time when it has the
+ * lock. Prints how long a message there and one back take: "round_ns 9731.0".
  */
 #include "process.h"
 
 #include <pthread.h>
 #include <stdbool.h>
 
-#define BETWEEN_US 1000 /* looks at what another one does */
+#define LOOK_US 1000  /* between looks at what another one does */
+#define SETTLE_MS 100 /* until a name is known, or somebody waits */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static volatile bool taken;
 
-/* want takes the lock, which somebody else has. */
+/* A thread that wants the lock when it is its turn. */
+struct wanted {
+	const char *name;
+	long held_ms;
+	volatile bool turn;
+	pthread_t id;
+};
+
 static void *want(void *arg)
 {
-	(void)arg;
-	prctl(PR_SET_NAME, "important");
-	while (!taken)
-		usleep(BETWEEN_US);
+	struct wanted *who = arg;
+
+	prctl(PR_SET_NAME, who->name);
+	while (!who->turn)
+		usleep(LOOK_US);
 	pthread_mutex_lock(&lock);
+	while (clock_ns(CLOCK_THREAD_CPUTIME_ID) < (uint64_t)who->held_ms * 1000000)
+		;
 	pthread_mutex_unlock(&lock);
 	return NULL;
+}
+
+static void begin(struct wanted *who)
+{
+	if (pthread_create(&who->id, NULL, want, who))
+		die("pthread_create");
+	usleep(SETTLE_MS * 1000);
+}
+
+/* line_up lets it wait behind those that do already. */
+static void line_up(struct wanted *who)
+{
+	who->turn = true;
+	usleep(SETTLE_MS * 1000);
 }
 
 static void pass(int from, int to)
@@ -55,30 +80,34 @@ static double rounds(long n, int from, int to)
 
 int main(int argc, char **argv)
 {
+	struct wanted important = { .name = "important" }, before = { .name = "before" };
 	int there[2], back[2];
-	pthread_t id;
 	long n;
 
-	if (argc != 2) {
-		fprintf(stderr, "usage: lent ROUNDS\n");
+	if (argc != 2 && argc != 3) {
+		fprintf(stderr, "usage: lent ROUNDS [HELD_MS]\n");
 		return 2;
 	}
 	n = number(argv[1], 1, 1000000);
+	before.held_ms = argc == 3 ? number(argv[2], 1, 10000) : 0;
 	if (pipe(there) || pipe(back))
 		die("pipe");
 	if (!spawn())
 		answer(there[0], back[1]);
-	if (pthread_create(&id, NULL, want, NULL))
-		die("pthread_create");
-	usleep(100 * BETWEEN_US); /* until its name is known */
+	begin(&important);
+	if (before.held_ms)
+		begin(&before);
 	pthread_mutex_lock(&lock);
-	taken = true;
-	usleep(100 * BETWEEN_US); /* until it waits */
+	if (before.held_ms)
+		line_up(&before);
+	line_up(&important);
 	if (write(back[1], "", 1) != 1)
 		die("pipe");
 	rounds(n / 10 + 1, back[0], there[1]);
 	printf("round_ns %.1f\n", rounds(n, back[0], there[1]));
 	pthread_mutex_unlock(&lock);
-	pthread_join(id, NULL);
+	pthread_join(important.id, NULL);
+	if (before.held_ms)
+		pthread_join(before.id, NULL);
 	return 0;
 }

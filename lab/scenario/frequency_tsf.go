@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	// epoch is how long the weights of the last one hold: 4 ms for each task.
+	// epoch is how long the weights of the last one hold: 4 ms for each task of a pair.
 	epoch = 2 * frequencyTasks * 4 * time.Millisecond
 	// weightOne is cpu.weight of a task of nice 0 that loses nothing.
 	weightOne = 1000
