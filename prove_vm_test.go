@@ -234,8 +234,8 @@ func TestClassWhileItWaits(t *testing.T) {
 	}
 	out := lab(t, "exec", "--sched", "rota", "--config", config, "--tool", "taskset", "--file", "bin/load/lent=/bin/lent", "--", late)
 	for _, name := range []string{"lent", "before"} {
-		if !regexp.MustCompile(`thread \d+ +` + name + `\n +class +default.*\n +level +asks: boosted, `).MatchString(out) {
-			t.Errorf("%s has the lock, and is not boosted", name)
+		if !regexp.MustCompile(`boost by +\d+ important \(class asks\) -> \d+ ` + name + ` \(futex, `).MatchString(out) {
+			t.Errorf("%s has the lock, and no boost for it", name)
 		}
 	}
 	counted := func(name string) (n int) {

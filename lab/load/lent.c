@@ -5,7 +5,7 @@
  *
  * The important one is called "important", and who answers "answers". With HELD_MS somebody
  * called "before" is before it in line, and works for so long of CPU time when it has the
- * lock. Prints how long a message there and one back take: "round_ns 9731.0".
+ * lock, as who had it before then does without. Prints how long a message there and one back take: "round_ns 9731.0".
  */
 #include "process.h"
 
@@ -25,6 +25,15 @@ struct wanted {
 	pthread_t id;
 };
 
+/* work takes so much CPU time of this thread. */
+static void work(long ms)
+{
+	uint64_t end = clock_ns(CLOCK_THREAD_CPUTIME_ID) + (uint64_t)ms * 1000000;
+
+	while (clock_ns(CLOCK_THREAD_CPUTIME_ID) < end)
+		;
+}
+
 static void *want(void *arg)
 {
 	struct wanted *who = arg;
@@ -33,8 +42,7 @@ static void *want(void *arg)
 	while (!who->turn)
 		usleep(LOOK_US);
 	pthread_mutex_lock(&lock);
-	while (clock_ns(CLOCK_THREAD_CPUTIME_ID) < (uint64_t)who->held_ms * 1000000)
-		;
+	work(who->held_ms);
 	pthread_mutex_unlock(&lock);
 	return NULL;
 }
@@ -106,6 +114,7 @@ int main(int argc, char **argv)
 	rounds(n / 10 + 1, back[0], there[1]);
 	printf("round_ns %.1f\n", rounds(n, back[0], there[1]));
 	pthread_mutex_unlock(&lock);
+	work(before.held_ms); /* or it would seem to wait for whom it has just woken */
 	pthread_join(important.id, NULL);
 	if (before.held_ms)
 		pthread_join(before.id, NULL);
