@@ -42,6 +42,8 @@ const (
 	// do that switch all the time.
 	oracleCrowd = 700 * time.Millisecond
 	oracleRush  = 800 * time.Millisecond
+	// oracleIdle is longer than any turn, in ns.
+	oracleIdle = 100e6
 	// chargedFull is what is charged at least where time counts as it is, and
 	// chargedSlow at most where CPUs run below their top frequency, in percent.
 	chargedFull = 85
@@ -178,17 +180,18 @@ func runOracle(g *guest.Guest) (err error) {
 	return nil
 }
 
-// charged is how much was charged, of the time that the CPUs of the record were looked at.
+// charged is how much was charged, of the time in which the CPUs of the record were busy: where
+// nothing is recorded for oracleIdle nobody runs.
 func charged(record *oracle.Record) float64 {
 	var ns, time float64
 	for _, part := range record.Parts {
-		for _, e := range part {
+		for i, e := range part {
 			if e.Kind == oracle.Charge {
 				ns += float64(e.Span)
 			}
-		}
-		if len(part) > 0 {
-			time += float64(part[len(part)-1].Time - part[0].Time)
+			if i > 0 && e.Time-part[i-1].Time < oracleIdle {
+				time += float64(e.Time - part[i-1].Time)
+			}
 		}
 	}
 	if time == 0 {

@@ -29,3 +29,19 @@ func TestOracleFaultsAreShown(t *testing.T) {
 		}
 	}
 }
+
+// TestCharged: 3 of 4 ms are charged, and the second in which nothing is recorded is none of them.
+func TestCharged(t *testing.T) {
+	const ms = 1000000
+	record := &oracle.Record{Parts: [][]oracle.Event{
+		{{Time: 0}, {Time: 1000 * ms}, {Time: 1002 * ms, Kind: oracle.Charge, Span: 2 * ms}},
+		{{Time: 1000 * ms}, {Time: 1002 * ms, Kind: oracle.Charge, Span: ms}},
+		{},
+	}}
+	if got := charged(record); got != 0.75 {
+		t.Errorf("%v, want 0.75", got)
+	}
+	if got := charged(&oracle.Record{}); got != 0 {
+		t.Errorf("%v of no record", got)
+	}
+}
