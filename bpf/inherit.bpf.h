@@ -20,10 +20,10 @@
  * Limits: one edge for each task, chains of INHERIT_CHAIN. A server that is asked again
  * before it sleeps is not woken, and gets no boost by a wake-up. With several givers
  * the class of the heaviest holds until none is left. After INHERIT_SPENT_NS of
- * CPU time a boost is over, though the wait goes on. Who gets its class while it waits gives
- * from then on, but for one that gets it in the moment in which the wait begins, or in which a
- * boost that it passed on ends. Who waits for its cgroup's cpu.max is not moved. A start time is kept to 2^20 ms: a tid that is reused in
- * the same ms of one of these would be taken for the old one.
+ * CPU time a boost is over, though the wait goes on. Who gets its class while it waits gives from
+ * then on, unless that is the moment in which the wait begins, or a boost that it passed on ends.
+ * Who waits for its cgroup's cpu.max is not moved. A start time is kept to 2^20 ms: a tid that is
+ * reused in the same ms of one of these would be taken for the old one.
  */
 
 #define INHERIT_CHAIN 8
