@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * lent ROUNDS [HELD_MS] - who owns a lock hands a message to and fro with another process, while an
- * important thread waits for the lock. All of it on the CPU where it is started.
+ * lent ROUNDS [HELD_MS] - who owns a lock hands a message to and fro with another process,
+ * while an important thread waits for the lock. All of it on the CPU where it is started.
  *
  * The important one is called "important", and who answers "answers". With HELD_MS somebody
- * called "before" is before it in line, and works for so long of CPU time when it has the
- * lock, as who had it before then does without. Prints how long a message there and one back take: "round_ns 9731.0".
+ * called "before" is before it in line, and works for so long of CPU time when it has the lock,
+ * as the first owner does without it then. Prints how long a message there and one back take:
+ * "round_ns 9731.0".
  */
 #include "process.h"
 
