@@ -50,6 +50,17 @@ static inline void sleep_until(uint64_t ns)
 		;
 }
 
+/* use_cpu lasts until this thread has had so much CPU time since start. */
+static inline void use_cpu(uint64_t start, uint64_t ns)
+{
+	volatile uint64_t n = 0;
+
+	do {
+		for (int i = 0; i < 500; i++)
+			n++;
+	} while (clock_ns(CLOCK_THREAD_CPUTIME_ID) - start < ns);
+}
+
 static inline void die(const char *what)
 {
 	perror(what);

@@ -32,17 +32,6 @@ struct kind {
 static struct kind kinds[] = { { .name = "short" }, { .name = "long" } };
 static uint64_t begin_ns, end_ns, first_seed;
 
-static void work(uint64_t ns)
-{
-	uint64_t start = clock_ns(CLOCK_THREAD_CPUTIME_ID);
-	volatile uint64_t n = 0;
-
-	do {
-		for (int i = 0; i < 500; i++)
-			n++;
-	} while (clock_ns(CLOCK_THREAD_CPUTIME_ID) - start < ns);
-}
-
 /* pause_ns is how long to pause this time. */
 static uint64_t pause_ns(const struct kind *k)
 {
@@ -72,7 +61,7 @@ static void *burst(void *arg)
 	seed_dice(first_seed + step);
 	for (due_ns = begin_ns + pause_ns(k); due_ns < end_ns;) {
 		sleep_until(due_ns);
-		work(k->work_ns);
+		use_cpu(clock_ns(CLOCK_THREAD_CPUTIME_ID), k->work_ns);
 		note(k, clock_ns(CLOCK_MONOTONIC) - due_ns);
 		due_ns = clock_ns(CLOCK_MONOTONIC) + pause_ns(k);
 	}

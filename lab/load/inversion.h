@@ -71,21 +71,10 @@ static inline void crowd(int on)
 	syscall(SYS_futex, &shared->crowded, FUTEX_WAKE, on ? INT_MAX : 0, NULL, NULL, 0);
 }
 
-/* spin lasts until this thread has had so much CPU time since start. */
-static inline void spin(uint64_t start, uint64_t ns)
-{
-	volatile uint64_t n = 0;
-
-	do {
-		for (int i = 0; i < 2000; i++)
-			n++;
-	} while (clock_ns(CLOCK_THREAD_CPUTIME_ID) - start < ns);
-}
-
 /* work is what is waited for; a part of it may be done since start. */
 static inline void work(uint64_t start)
 {
-	spin(start, SECTION_NS);
+	use_cpu(start, SECTION_NS);
 	shared->worked_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID) - start;
 }
 

@@ -45,7 +45,7 @@ static inline void hold(void)
 		while (!waiting)
 			;
 		start = clock_ns(CLOCK_THREAD_CPUTIME_ID);
-		spin(start, ALONE_NS);
+		use_cpu(start, ALONE_NS);
 		crowd(1);
 		work(start);
 		return;
@@ -113,7 +113,7 @@ static inline void *wait_before(void *arg)
 		first_may_wait = 0;
 		pthread_mutex_lock(&locks[0]);
 		start = clock_ns(CLOCK_THREAD_CPUTIME_ID);
-		spin(start, SECTION_NS);
+		use_cpu(start, SECTION_NS);
 		shared->worked_ns += clock_ns(CLOCK_THREAD_CPUTIME_ID) - start;
 		pthread_mutex_unlock(&locks[0]);
 	}

@@ -26,13 +26,9 @@ struct wanted {
 	pthread_t id;
 };
 
-/* work takes so much CPU time of this thread. */
 static void work(long ms)
 {
-	uint64_t end = clock_ns(CLOCK_THREAD_CPUTIME_ID) + (uint64_t)ms * 1000000;
-
-	while (clock_ns(CLOCK_THREAD_CPUTIME_ID) < end)
-		;
+	use_cpu(clock_ns(CLOCK_THREAD_CPUTIME_ID), (uint64_t)ms * 1000000);
 }
 
 static void *want(void *arg)

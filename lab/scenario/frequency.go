@@ -86,8 +86,13 @@ type frequencyRow struct {
 }
 
 func frequencyRows() []frequencyRow {
+	kernel := func(name, about string) frequencyRow {
+		return frequencyRow{Row{Name: name, Scheduler: "kernel", About: about}, allWaits, false}
+	}
 	rota := func(name, config, about string) frequencyRow {
-		return frequencyRow{Row{Name: name, Scheduler: "rota", Config: config, About: about}, allWaits, false}
+		row := kernel(name, about)
+		row.Scheduler, row.Config = "rota", config
+		return row
 	}
 	counted := func(name string, seen int, about string) frequencyRow {
 		row := rota(name, countedConfig(waitsOfCycles), about)
@@ -101,8 +106,8 @@ func frequencyRows() []frequencyRow {
 	const slice = "scheduler: {slice: 1ms}\n"
 	const weights = "weights of the paper: each epoch those that the counters of the last one call for"
 	return []frequencyRow{
-		{Row{Name: rowKernel, Scheduler: "kernel"}, allWaits, false},
-		tsf(frequencyRow{Row{Name: rowKernelTSF, Scheduler: "kernel", About: weights}, allWaits, false}),
+		kernel(rowKernel, ""),
+		tsf(kernel(rowKernelTSF, weights)),
 		rota(rowRota, slice, "time counts as it is"),
 		tsf(rota(rowTSF, slice, "the same, with the "+weights)),
 		rota(rowFrequency, "scheduler: {frequencyFairness: on, slice: 1ms}\n", "time counts by the frequency alone: nobody is said to wait for memory"),

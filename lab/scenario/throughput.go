@@ -114,21 +114,8 @@ func measureBarrier(g *guest.Guest) error {
 	if err != nil {
 		return err
 	}
-	seconds, err := barrierSeconds(out.Stdout)
+	seconds, err := output.Figure(out.Stdout, "barrier_s")
 	return emit(g, "barrier_s", seconds, err)
-}
-
-// barrierSeconds reads what the load barrier prints.
-func barrierSeconds(text string) (float64, error) {
-	pairs, err := output.Pairs(text)
-	if err != nil {
-		return 0, err
-	}
-	seconds, ok := pairs["barrier_s"]
-	if !ok {
-		return 0, fmt.Errorf("barrier: no barrier_s in %q", text)
-	}
-	return seconds, nil
 }
 
 func measureStress(g *guest.Guest) error {

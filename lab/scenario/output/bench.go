@@ -77,6 +77,18 @@ func Pairs(text string) (map[string]float64, error) {
 	return pairs, nil
 }
 
+// Figure reads one of these, which must be more than 0.
+func Figure(text, name string) (float64, error) {
+	pairs, err := Pairs(text)
+	if err != nil {
+		return 0, err
+	}
+	if pairs[name] <= 0 {
+		return 0, fmt.Errorf("load: no %s in %q", name, clip(text))
+	}
+	return pairs[name], nil
+}
+
 // CPUTimes are jiffies of all CPUs together since boot.
 type CPUTimes struct{ Idle, Total float64 }
 
