@@ -11,10 +11,11 @@
  * the child too. A full ring sets a flag and the daemon looks at every task.
  * The kernel leaves a hook out, without a word, while another task of that CPU is
  * preempted in the same hook: where many rename themselves at once that is every
- * third. So a task's name and user are compared again wherever it stops to run.
+ * third. So a task's name and user are compared again wherever it stops to run, and at each
+ * tick while it runs.
  *
  * Limits: until the daemon has answered the task runs in the class it had; where
- * the hook was left out that is one turn more.
+ * the hook was left out that is a tick more.
  */
 
 struct {
@@ -57,9 +58,8 @@ static __always_inline void event_know(struct task_struct *p, struct task_ctx *t
 }
 
 /* Asks the daemon for the class of a task. */
-static void event_ask(u32 kind, struct task_struct *p)
+static void event_ask(u32 kind, struct task_struct *p, struct task_ctx *taskc)
 {
-	struct task_ctx *taskc = task_try(p);
 	u32 asked = 0;
 
 	if (taskc && knobs.watch)
@@ -77,9 +77,9 @@ static __always_inline void event_follow(struct task_struct *p, struct task_ctx 
 	if (!knobs.watch)
 		return;
 	if (event_name(p, 0) != taskc->name[0] || event_name(p, 1) != taskc->name[1])
-		event_ask(ROTA_EVENT_COMM, p);
+		event_ask(ROTA_EVENT_COMM, p, taskc);
 	else if (p->real_cred->euid.val != taskc->user)
-		event_ask(ROTA_EVENT_USER, p);
+		event_ask(ROTA_EVENT_USER, p, taskc);
 }
 
 /* A child is known by what its parent is known by, as it then gets its parent's class. */
@@ -97,7 +97,7 @@ static __always_inline void event_inherit(struct task_struct *p, struct task_ctx
 SEC("tp_btf/sched_process_exec")
 int BPF_PROG(rota_on_exec, struct task_struct *p, int old_pid, struct linux_binprm *bprm)
 {
-	event_ask(ROTA_EVENT_EXEC, p);
+	event_ask(ROTA_EVENT_EXEC, p, task_try(p));
 	return 0;
 }
 
@@ -109,7 +109,7 @@ SEC("fexit/__set_task_comm")
 int BPF_PROG(rota_on_rename, struct task_struct *p, const char *comm, bool exec)
 {
 	if (!exec)
-		event_ask(ROTA_EVENT_COMM, p);
+		event_ask(ROTA_EVENT_COMM, p, task_try(p));
 	return 0;
 }
 
@@ -121,6 +121,6 @@ int BPF_PROG(rota_on_credentials, struct cred *new)
 	struct task_ctx *taskc = task_try(p);
 
 	if (taskc && taskc->user != new->euid.val)
-		event_ask(ROTA_EVENT_USER, p);
+		event_ask(ROTA_EVENT_USER, p, taskc);
 	return 0;
 }

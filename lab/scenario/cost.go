@@ -21,6 +21,7 @@ func costCrowds() []int { return []int{2, 8, 32, 128, 512} }
 const (
 	costTurns = 8192
 	costParts = 3
+	pipeTurns = 4 * costTurns // that figure is compared most closely
 )
 
 // cost counts what a turn takes. One instruction takes one nanosecond, and all
@@ -83,7 +84,7 @@ func costMetrics() []Metric {
 
 func runCost(g *guest.Guest) error {
 	_, err := emitCost(g, "wake_switch_ns", func() (float64, error) {
-		text, err1 := measured(g, "1", "perf", "bench", "sched", "pipe", "-l", strconv.Itoa(costTurns))
+		text, err1 := measured(g, "1", "perf", "bench", "sched", "pipe", "-l", strconv.Itoa(pipeTurns))
 		us, err2 := output.PerfPipe(text)
 		// An operation is a message there and one back: two wake-ups, two switches.
 		return us * 1000 / 2, errors.Join(err1, err2)
@@ -147,14 +148,8 @@ func measureLent(g *guest.Guest) (float64, error) {
 	if err != nil {
 		return 0, err
 	}
-	pairs, err := output.Pairs(out.Stdout)
-	if err != nil {
-		return 0, err
-	}
-	if pairs["round_ns"] <= 0 {
-		return 0, fmt.Errorf("lent: no round_ns in %.120q", out.Stdout)
-	}
-	return pairs["round_ns"] / 2, nil
+	round, err := output.Figure(out.Stdout, "round_ns")
+	return round / 2, err
 }
 
 // measureTurn lets n threads meet on one CPU again and again, every second of
@@ -166,6 +161,6 @@ func measureTurn(g *guest.Guest, n, nice int) (float64, error) {
 	if err != nil {
 		return 0, err
 	}
-	seconds, err := barrierSeconds(out.Stdout)
+	seconds, err := output.Figure(out.Stdout, "barrier_s")
 	return seconds * 1e9 / float64(n*rounds), err
 }
