@@ -8,7 +8,8 @@
  *
  * How: EEVDF (see eevdf.h). A task joins the queue of a CPU when it becomes
  * ready there and leaves it when it sleeps or migrates, taking its lag along.
- * Beside a shorter slice a turn ends at the first tick after that slice, though
+ * A turn ends with its request: where the next task is put into the queue, or at a tick.
+ * Beside a shorter slice it ends at the first tick after that slice, though
  * the request goes on: otherwise who asks for 100 us would wait for 100 ms.
  * Ready tasks wait in a dispatch queue of the kernel, ordered by deadline. A
  * ready task that would be picked but is not eligible is parked in a second
@@ -550,11 +551,18 @@ static bool queue_preempts(const struct task_ctx *taskc, struct cpu_ctx *cpuc, u
 	return queue_wins(taskc, cpu, now_vt);
 }
 
-/* Has what runs become ineligible, and is that a reason to look who else is? */
+/*
+ * Is it time to look who else is due, though a tick may be far? What runs has used its request,
+ * or has become ineligible and that is to be a reason.
+ */
 static __always_inline bool queue_gives_way(struct cpu_ctx *cpuc, u32 tier)
 {
-	return (knobs.fair & ROTA_ELIGIBILITY_CHECK) && cpuc->curr_tier == tier &&
-	       !cpuc->curr_rescued &&
+	if (cpuc->curr_tier != tier || !cpuc->curr_tid || cpuc->curr_rescued ||
+	    READ_ONCE(cpuc->curr_raised))
+		return false;
+	if (!eevdf_before(cpuc->curr_vt, cpuc->curr_safe_vt))
+		return true;
+	return (knobs.fair & ROTA_ELIGIBILITY_CHECK) &&
 	       eevdf_before(eevdf_now(&cpu_queue(cpuc, tier)->tree) + QUEUE_TIE_VT, cpuc->curr_vt);
 }
 
@@ -603,6 +611,7 @@ static void queue_admit(struct task_ctx *taskc, struct cpu_ctx *cpuc, u32 cpu, u
 	/* It may be due before the head that was taken and has not run yet. */
 	cpuc->took_head = 0;
 	queue->queued++;
+	cpu_note_waits(cpuc, taskc->tier);
 	record_note(ROTA_RECORD_WAIT, 0, taskc, cpu, 0);
 	queue_note_waiting(cpuc, taskc->tier, now_ns);
 }

@@ -343,7 +343,7 @@ static bool limited(struct task_struct *p, struct cpu_ctx *cpuc, u32 cpu, u64 no
 	return limit_over(p, taskc, now_ns);
 }
 
-/* Beside shorter slices a turn ends early, and for who has become ineligible if that is wanted. */
+/* A request is used up, or the turn has outlasted shorter slices, or see queue_gives_way(). */
 static bool outran(struct cpu_ctx *cpuc, u32 tier, u64 now_ns)
 {
 	if (tier != ROTA_FAIR && tier != ROTA_BACKGROUND)
@@ -352,8 +352,6 @@ static bool outran(struct cpu_ctx *cpuc, u32 tier, u64 now_ns)
 		return false;
 	if (kernel_since(now_ns, cpuc->curr_since_ns) >= queue_shortest(cpu_queue(cpuc, tier)))
 		return true;
-	if (!(knobs.fair & ROTA_ELIGIBILITY_CHECK))
-		return false;
 	queue_charge_ahead(cpuc, now_ns);
 	return queue_gives_way(cpuc, tier);
 }
@@ -562,7 +560,7 @@ void ROTA_OP(enable, struct task_struct *p)
 	/* At once: while the kernel attaches us tasks run that were never enqueued. */
 	task_refresh(p, taskc);
 	if (taskc->asked != taskc->answered)
-		event_ask(ROTA_EVENT_FORK, p);
+		event_ask(ROTA_EVENT_FORK, p, taskc);
 }
 
 /* The task goes to another scheduling class. */
@@ -645,7 +643,7 @@ void ROTA_OP(cgroup_move, struct task_struct *p, struct cgroup *from, struct cgr
 		if (taskc->joined < 0)
 			taskc->group = group_of(to);
 	}
-	event_ask(ROTA_EVENT_CGROUP, p);
+	event_ask(ROTA_EVENT_CGROUP, p, taskc);
 }
 
 SEC("struct_ops/rota_cgroup_set_weight")
@@ -707,6 +705,7 @@ s32 ROTA_OP(init)
 		struct cpu_ctx *cpuc = cpu_find(cpu);
 
 		cpuc->llc = llc_of[cpu & (ROTA_MAX_CPUS - 1)];
+		cpu_find(llc_cpus[cpu & (ROTA_MAX_CPUS - 1)])->place = cpu;
 		cpuc->curr_tier = ROTA_NONE;
 		queue_init(&cpuc->queues[0], ROTA_FAIR, cpu);
 		queue_init(&cpuc->queues[1], ROTA_BACKGROUND, cpu);

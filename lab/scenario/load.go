@@ -180,6 +180,23 @@ func (s *stage) stressHogsIn(cgroup string) error {
 	return nil
 }
 
+// nappingCrowd starts two always runnable tasks per CPU, and on each CPU five that sleep
+// most of the time, for times that differ: those that are alike would come in the same order
+// all the time, and the figures be those of that order.
+func (s *stage) nappingCrowd() error {
+	if _, err := s.start(guest.Cmd{Path: "stress-ng", Args: []string{"--cpu", strconv.Itoa(2 * s.g.CPUs)}}); err != nil {
+		return err
+	}
+	for i := range 5 * s.g.CPUs {
+		nap := guest.Cmd{Path: "nap", Args: []string{"5", strconv.Itoa(1000 + 37*(i/s.g.CPUs))}, CPUs: strconv.Itoa(i % s.g.CPUs)}
+		if _, err := s.startCounting(nap, 1); err != nil {
+			return err
+		}
+	}
+	s.g.Sleep(500 * time.Millisecond)
+	return nil
+}
+
 // hackbenchForever starts hackbench with four groups and more loops than a run
 // can last; stop ends it.
 func (s *stage) hackbenchForever() error { return s.hackbench("4") }

@@ -24,6 +24,7 @@ func wake() Scenario {
 		Rows:     rows(wakeConfig),
 		Metrics:  wakeMetrics(),
 		Tools:    []string{"cyclictest", "hackbench", "stress-ng"},
+		Loads:    []string{"nap"},
 		Limit:    180 * time.Second,
 		Run:      runWake,
 	}
@@ -32,20 +33,23 @@ func wake() Scenario {
 // wakeLoad is one load under which wake-ups are measured.
 type wakeLoad struct {
 	name, group string
+	nices       []int
 	start       func(*stage) error
 }
 
 func wakeLoads() []wakeLoad {
+	all := []int{0, -19, 19}
 	return []wakeLoad{
-		{"hackbench", "under hackbench -g 4", (*stage).hackbenchForever},
-		{"hogs", "under one CPU hog per CPU", (*stage).stressHogs},
+		{"hackbench", "under hackbench -g 4", all, (*stage).hackbenchForever},
+		{"hogs", "under one CPU hog per CPU", all, (*stage).stressHogs},
+		{"crowd", "under two CPU hogs per CPU and five tasks that wake every ms", []int{0}, (*stage).nappingCrowd},
 	}
 }
 
 func wakeMetrics() []Metric {
 	var metrics []Metric
 	for _, load := range wakeLoads() {
-		for _, nice := range []int{0, -19, 19} {
+		for _, nice := range load.nices {
 			metrics = append(metrics, wakeFigures("wake_"+load.name, "wake-up latency "+load.group, nice, func(figure string) []Bound {
 				return wakeBounds(load.name, nice, figure)
 			})...)
@@ -56,11 +60,12 @@ func wakeMetrics() []Metric {
 
 func wakeBounds(load string, nice int, figure string) []Bound {
 	var bounds []Bound
-	if nice != 19 && figure != "max" {
+	// Beside the crowd rota is behind, see docs/figures.md.
+	if nice != 19 && figure != "max" && load != "crowd" {
 		bounds = append(bounds, Bound{Row: rowRota, Against: rowKernel, AtMost: 1})
 	}
 	// A wake-up that waits for many slices was lost, not late.
-	if nice != 19 && figure == "max" && load == "hogs" {
+	if nice != 19 && figure == "max" && load != "hackbench" {
 		bounds = append(bounds, Bound{Row: rowRota, AtMost: 50000})
 	}
 	limits := map[string]float64{"hackbench avg": 60, "hackbench p99": 150, "hogs avg": 40, "hogs p99": 95}
@@ -85,7 +90,7 @@ func wakeUnder(g *guest.Guest, load wakeLoad) error {
 	if err := load.start(s); err != nil {
 		return err
 	}
-	nices := []int{0, -19, 19}
+	nices := load.nices
 	if g.Row.Fifo {
 		nices = nices[:1] // real-time policies know no nice
 	}
