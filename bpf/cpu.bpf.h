@@ -56,7 +56,6 @@ struct cpu_ctx {
 	u32 curr_weight;
 	u32 curr_bound; /* how much of its work waits for memory, see pace.bpf.h */
 	u32 llc;
-	u32 place;	/* its index in llc_cpus */
 	u32 owner;	/* whose CPU it is: class + 1, 0: everybody's; written by rota_own() */
 	u32 lends;	/* and it runs others' tasks while it would be idle */
 	u64 curr_at_ns; /* when it started, or was last charged ahead */
@@ -117,13 +116,6 @@ struct cpu_ctx cpu_ctxs[ROTA_MAX_CPUS];
 
 struct llc_ctx llc_ctxs[ROTA_MAX_LLCS];
 
-/*
- * May somebody wait on the CPU at this index of llc_cpus? A byte each, so that who goes idle
- * looks at eight CPUs at once. Written under the run queue lock of that CPU: 1 where a task is queued, 0 when it runs
- * dry, and not on each change between these, so that a busy domain only reads the line.
- */
-u8 cpu_waits[2][ROTA_MAX_CPUS + 8];
-
 /* Apart from the contexts, so that the daemon copies no more than it shows. */
 struct rota_cpu_stats cpu_stats[ROTA_MAX_CPUS];
 
@@ -157,29 +149,6 @@ static __always_inline struct cpu_queue *cpu_queue(struct cpu_ctx *cpuc, u32 tie
 static __always_inline bool cpu_waiting(const struct cpu_queue *queue)
 {
 	return READ_ONCE(queue->queued) != READ_ONCE(queue->gone.pulled);
-}
-
-static __always_inline u8 *cpu_waits_at(u32 tier, u32 place)
-{
-	return &cpu_waits[tier == ROTA_BACKGROUND][place & (ROTA_MAX_CPUS - 1)];
-}
-
-/* A task is put into a queue of this CPU. */
-static __always_inline void cpu_note_waits(const struct cpu_ctx *cpuc, u32 tier)
-{
-	u8 *waits = cpu_waits_at(tier, cpuc->place);
-
-	if (!READ_ONCE(*waits))
-		WRITE_ONCE(*waits, 1);
-}
-
-/* The CPU has nothing of this tier to do. */
-static __always_inline void cpu_note_dry(struct cpu_ctx *cpuc, u32 tier)
-{
-	u8 *waits = cpu_waits_at(tier, cpuc->place);
-
-	if (READ_ONCE(*waits) && !cpu_waiting(cpu_queue(cpuc, tier)))
-		WRITE_ONCE(*waits, 0);
 }
 
 /* How many CPUs of a domain a search looks at. */

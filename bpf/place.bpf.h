@@ -209,30 +209,13 @@ static bool place_pull(u32 cpu, u32 tier, u32 from, u64 now_ns)
 	return moved;
 }
 
-/* Has a CPU of this domain said that somebody waits? All but the first of a large one may have. */
-static __always_inline bool place_said(u32 llc, u32 tier)
-{
-	u32 first = llc_first[llc & (ROTA_MAX_LLCS - 1)],
-	    size = llc_size[llc & (ROTA_MAX_LLCS - 1)];
-	u64 said;
-
-	for (u32 n = 0; n < CPU_SCAN && n < size; n += 8) {
-		said = READ_ONCE(*(u64 *)cpu_waits_at(tier, first + n));
-		/* Not those after the last, which are in the upper bytes. */
-		if (n + 8 > size ? said << (n + 8 - size) * 8 : said)
-			return true;
-	}
-	return size > CPU_SCAN;
-}
-
 /*
  * May a task wait somewhere in this domain? Whoever waits was queued, or
  * queued again at the end of a slice, not longer ago than the longest slice.
  */
-static __always_inline bool place_worthwhile(u32 llc, u32 tier, u64 now_ns)
+static __always_inline bool place_worthwhile(u32 llc, u64 now_ns)
 {
-	return kernel_since(now_ns, READ_ONCE(llc_find(llc)->waiting_ns)) < PLACE_WAITING_NS &&
-	       place_said(llc, tier);
+	return kernel_since(now_ns, READ_ONCE(llc_find(llc)->waiting_ns)) < PLACE_WAITING_NS;
 }
 
 /* Does somebody wait on the CPU at this place of llc_cpus, counted round the domain? */
@@ -294,9 +277,7 @@ __noinline bool place_steal(u32 cpu, u32 tier, u64 now_ns)
 
 	if (!(knobs.tiers & (1 << tier)) || own_closed(cpuc))
 		return false;
-	cpu_note_dry(cpuc, tier);
-	if (place_worthwhile(cpuc->llc, tier, now_ns) &&
-	    place_steal_from(cpuc->llc, cpu, tier, now_ns))
+	if (place_worthwhile(cpuc->llc, now_ns) && place_steal_from(cpuc->llc, cpu, tier, now_ns))
 		return true;
 	if (nr < 2)
 		return false;
@@ -304,7 +285,7 @@ __noinline bool place_steal(u32 cpu, u32 tier, u64 now_ns)
 	{
 		u32 llc = (cpuc->llc + n) % nr;
 
-		if (place_worthwhile(llc, tier, now_ns) && place_steal_from(llc, cpu, tier, now_ns))
+		if (place_worthwhile(llc, now_ns) && place_steal_from(llc, cpu, tier, now_ns))
 			return true;
 	}
 	return false;

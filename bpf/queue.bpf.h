@@ -9,8 +9,8 @@
  * How: EEVDF (see eevdf.h). A task joins the queue of a CPU when it becomes
  * ready there and leaves it when it sleeps or migrates, taking its lag along.
  * A turn ends with its request: where the next task is put into the queue, or at a tick.
- * Beside a shorter slice it ends at the first tick after that slice, though
- * the request goes on: otherwise who asks for 100 us would wait for 100 ms.
+ * Beside a shorter slice it ends so after that slice, though the request
+ * goes on: otherwise who asks for 100 us would wait for 100 ms.
  * Ready tasks wait in a dispatch queue of the kernel, ordered by deadline. A
  * ready task that would be picked but is not eligible is parked in a second
  * one, ordered by virtual time, until V has reached it: each request is parked
@@ -611,7 +611,6 @@ static void queue_admit(struct task_ctx *taskc, struct cpu_ctx *cpuc, u32 cpu, u
 	/* It may be due before the head that was taken and has not run yet. */
 	cpuc->took_head = 0;
 	queue->queued++;
-	cpu_note_waits(cpuc, taskc->tier);
 	record_note(ROTA_RECORD_WAIT, 0, taskc, cpu, 0);
 	queue_note_waiting(cpuc, taskc->tier, now_ns);
 }

@@ -343,7 +343,7 @@ static bool limited(struct task_struct *p, struct cpu_ctx *cpuc, u32 cpu, u64 no
 	return limit_over(p, taskc, now_ns);
 }
 
-/* A request is used up, or the turn has outlasted shorter slices, or see queue_gives_way(). */
+/* Is a turn over at this tick: beside shorter slices, or because it gives way? */
 static bool outran(struct cpu_ctx *cpuc, u32 tier, u64 now_ns)
 {
 	if (tier != ROTA_FAIR && tier != ROTA_BACKGROUND)
@@ -705,7 +705,6 @@ s32 ROTA_OP(init)
 		struct cpu_ctx *cpuc = cpu_find(cpu);
 
 		cpuc->llc = llc_of[cpu & (ROTA_MAX_CPUS - 1)];
-		cpu_find(llc_cpus[cpu & (ROTA_MAX_CPUS - 1)])->place = cpu;
 		cpuc->curr_tier = ROTA_NONE;
 		queue_init(&cpuc->queues[0], ROTA_FAIR, cpu);
 		queue_init(&cpuc->queues[1], ROTA_BACKGROUND, cpu);

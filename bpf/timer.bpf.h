@@ -14,7 +14,7 @@
  * Rescued turns (see rescue) are ended like this whatever the slice is.
  *
  * Limits: as exact as the kernel's timers. Slices of half a tick (at 250 Hz) or
- * more are left to the tick, as the kernel's own are: under hackbench the timer
+ * more are left to the next wake-up or tick, as the kernel's own are: under hackbench the timer
  * would take 5 % of the work to make turns of 2.8 ms out of those of 4.
  */
 
