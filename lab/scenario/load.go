@@ -173,18 +173,23 @@ func (s *stage) stressHogs() error { return s.stressHogsIn("") }
 
 // stressHogsIn is that in a cgroup.
 func (s *stage) stressHogsIn(cgroup string) error {
-	if _, err := s.start(guest.Cmd{Path: "stress-ng", Args: []string{"--cpu", strconv.Itoa(s.g.CPUs)}, Cgroup: cgroup}); err != nil {
+	if err := s.stress(s.g.CPUs, cgroup); err != nil {
 		return err
 	}
 	s.g.Sleep(500 * time.Millisecond)
 	return nil
 }
 
+func (s *stage) stress(hogs int, cgroup string) error {
+	_, err := s.start(guest.Cmd{Path: "stress-ng", Args: []string{"--cpu", strconv.Itoa(hogs)}, Cgroup: cgroup})
+	return err
+}
+
 // nappingCrowd starts two always runnable tasks per CPU, and on each CPU five that sleep
 // most of the time, for times that differ: those that are alike would come in the same order
 // all the time, and the figures be those of that order.
 func (s *stage) nappingCrowd() error {
-	if _, err := s.start(guest.Cmd{Path: "stress-ng", Args: []string{"--cpu", strconv.Itoa(2 * s.g.CPUs)}}); err != nil {
+	if err := s.stress(2*s.g.CPUs, ""); err != nil {
 		return err
 	}
 	for i := range 5 * s.g.CPUs {

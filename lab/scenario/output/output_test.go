@@ -138,6 +138,17 @@ func TestSamples(t *testing.T) {
 	}
 }
 
+func TestFigure(t *testing.T) {
+	if got, err := Figure("barrier_s 0.5 errors 0\n", "barrier_s"); err != nil || got != 0.5 {
+		t.Errorf("got %v, %v: must be 0.5", got, err)
+	}
+	for _, bad := range []string{"", "errors 0", "barrier_s 0", "barrier_s -1", "barrier_s"} {
+		if _, err := Figure(bad, "barrier_s"); err == nil {
+			t.Errorf("%q has no such figure, and is accepted", bad)
+		}
+	}
+}
+
 func TestPairs(t *testing.T) {
 	got, err := Pairs("changes 258 wrong_cpu 0 stalled 0\n")
 	if diff := cmp.Diff(map[string]float64{"changes": 258, "wrong_cpu": 0, "stalled": 0}, got); err != nil || diff != "" {
