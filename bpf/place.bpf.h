@@ -11,7 +11,8 @@
  * starts on the least loaded CPU of the domain. A CPU that runs dry pulls the first
  * task of another queue, in its domain before elsewhere. Every few
  * milliseconds a busy CPU pulls one task if another stays ahead even without
- * it, so that hogs spread evenly by weight.
+ * it, both now and in the mean of the last ticks, so that hogs spread evenly by
+ * weight and tasks that come and go move nobody.
  *
  * Where classes own CPUs (see own) all of this is among the CPUs where the task
  * belongs, and a task that is elsewhere is sent to one of them.
@@ -24,6 +25,7 @@
 #define PLACE_BALANCE_NS 8000000
 #define PLACE_SILENT_NS 10000000 /* a count that is wrong for longer is not a race */
 #define PLACE_NEAR_CPUS 4
+#define PLACE_MEAN 8		   /* the mean load moves by so much a part at each tick */
 #define PLACE_WAITING_NS 128000000 /* the longest slice, and some ticks */
 
 /* Load of a CPU: the weights that compete for it, departures not yet settled left out. */
@@ -33,6 +35,14 @@ static __always_inline u64 place_load(const struct cpu_ctx *cpuc)
 
 	return READ_ONCE(queue->tree.sum_w) - READ_ONCE(queue->ghost_w) -
 	       (READ_ONCE(queue->gone.w) - READ_ONCE(queue->seen_w));
+}
+
+/* At a tick: tasks that come and go between two moves of others are no reason to move one. */
+static __always_inline void place_note_load(struct cpu_ctx *cpuc)
+{
+	u64 mean = cpuc->load_mean;
+
+	WRITE_ONCE(cpuc->load_mean, mean - mean / PLACE_MEAN + place_load(cpuc));
 }
 
 /*
@@ -317,7 +327,7 @@ __noinline bool place_balance(u32 cpu, u64 now_ns)
 {
 	struct cpu_ctx *cpuc = cpu_find(cpu);
 	u32 n, size = llc_scan(cpuc->llc);
-	u64 own = place_load(cpuc), most = own;
+	u64 own = place_load(cpuc), mean = READ_ONCE(cpuc->load_mean) / PLACE_MEAN, most;
 	s32 from = -1;
 	u32 weight;
 
@@ -327,11 +337,15 @@ __noinline bool place_balance(u32 cpu, u64 now_ns)
 	eevdf_rebase(&cpuc->queues[1].tree);
 	if (cpuc->owner)
 		return false;
+	most = own = own > mean ? own : mean;
 	kernel_for(n, 1, size)
 	{
 		u32 other = cpu_in_llc(cpuc->llc, cpu + n);
 		u64 load = place_load(cpu_find(other));
 
+		mean = READ_ONCE(cpu_find(other)->load_mean) / PLACE_MEAN;
+		if (load > mean)
+			load = mean;
 		if (load <= most || !cpu_waiting(&cpu_find(other)->queues[0]))
 			continue;
 		most = load;

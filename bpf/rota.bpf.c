@@ -367,6 +367,7 @@ void ROTA_OP(tick, struct task_struct *p)
 	if (taskc)
 		event_follow(p, taskc);
 	group_tick(now_ns);
+	place_note_load(cpuc);
 	if ((limit_groups && limited(p, cpuc, cpu, now_ns)) ||
 	    outran(cpuc, cpuc->curr_tier, now_ns))
 		kernel_set_slice(p, 0);
