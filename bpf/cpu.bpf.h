@@ -17,6 +17,17 @@
 #define CPU_SCAN 64 /* CPUs of a domain that a search looks at */
 #define CPU_CALLS 8 /* a power of 2 */
 
+#define GHOST_MAX 64 /* bits of cpu_queue.ghosts */
+#define GHOST_NEVER_VT (1ULL << 62)
+
+/* A task that sleeps and owes, see ghost.bpf.h. */
+struct cpu_ghost {
+	u64 vt;
+	u64 deadline_vt;
+	u32 weight;
+	u32 tid;
+};
+
 /* Tasks that left a queue for another CPU; written by that other CPU. */
 struct cpu_departures {
 	u64 begun; /* atomic add; partner: queue_settle() reads done, then begun */
@@ -36,8 +47,10 @@ struct cpu_queue {
 	u64 span_vt;		 /* how far deadlines are ahead of all ready tasks, unless mixed */
 	u64 parked_vt;		 /* no parked task is eligible before this V */
 	u64 seen_w, seen_wv;	 /* departures that are settled */
-	u64 ghost_w, ghost_wv;	 /* sums of the ghosts, see queue_haunt(); wv modulo 2^64 */
-	u32 ghost_epoch;	 /* counts releases of ghosts */
+	u64 ghosts;		 /* which places of the table are taken */
+	u64 ghost_w;		 /* sum of their weights */
+	u64 ghost_vt;		 /* no ghost is at an earlier one */
+	u64 ghost_deadline_vt;	 /* and none has an earlier deadline */
 	u32 queued;		 /* put into the dispatch queues, less those taken out here */
 	u32 parked;		 /* of these, at most so many are parked */
 	u32 mixed;		 /* the spans of ready tasks differ */
@@ -45,6 +58,7 @@ struct cpu_queue {
 	u64 short_until_ns;	 /* when the next two change */
 	u64 short_ns;		 /* the shortest slice of a task that was queued, lately */
 	u64 short_before_ns;	 /* and before that */
+	struct cpu_ghost ghost[GHOST_MAX];
 	struct cpu_departures gone;
 };
 

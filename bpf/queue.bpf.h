@@ -11,10 +11,11 @@
  * A turn ends with its request: where the next task is put into the queue, or at a tick.
  * Beside a shorter slice it ends so after that slice, though the request
  * goes on: otherwise who asks for 100 us would wait for 100 ms.
- * Ready tasks wait in a dispatch queue of the kernel, ordered by deadline. A
- * ready task that would be picked but is not eligible is parked in a second
- * one, ordered by virtual time, until V has reached it: each request is parked
- * once at most, so a pick costs O(log n) on average. While all deadlines are
+ * Ready tasks wait in a dispatch queue of the kernel, ordered by deadline. Those
+ * that would be picked but are not eligible are passed over; where they are
+ * many they are parked in a second one, ordered by virtual time, until V has
+ * reached them: each request is parked once at most, so a pick costs O(log n)
+ * on average. While all deadlines are
  * equally far ahead of their tasks the first by deadline is the first by
  * virtual time, hence eligible, and nothing of that is needed.
  * The running task's progress is added to V ahead of its charge, so that a
@@ -41,6 +42,8 @@
 
 #define QUEUE_TIE_VT 16000	 /* 1 us at nice 0: closer than this is level */
 #define QUEUE_LOOKS 8		 /* tasks that a wake-up looks at to see whether it is the next */
+#define QUEUE_SKIPS 4		 /* tasks that a choice passes over before it parks others */
+#define QUEUE_TURNS 8		 /* of a choice among ghosts */
 #define QUEUE_NOTE_NS 4000000	 /* how exact llc_ctx.waiting_ns is kept */
 #define QUEUE_SHORT_NS 256000000 /* for so long, and once more, a short slice is remembered */
 
@@ -71,7 +74,7 @@ static void queue_settle(struct cpu_queue *queue)
 	/* Between the two additions of a departure: take both next time. */
 	if (READ_ONCE(queue->gone.begun) != done || !w)
 		return;
-	record_sums(ROTA_RECORD_SETTLE, queue, w, wv, 0);
+	record_settle(queue, w, wv);
 	queue->seen_w += w;
 	queue->seen_wv += wv;
 	queue->tree.sum_w -= w;
@@ -103,62 +106,10 @@ static __always_inline void queue_charge_ahead(struct cpu_ctx *cpuc, u64 now_ns)
 	cpu_queue(cpuc, cpuc->curr_tier)->tree.sum_wv += vt * cpuc->curr_weight;
 }
 
-/*
- * A sleeper that is ahead of V would pull V back if it left, and those whom V
- * has just passed would have to wait for it once more. So it stays in the sums
- * as a ghost, as the kernel's delayed dequeue has it, until V has passed it or
- * it wakes. Ghosts are kept as one sum and released when V has passed their
- * mean: then V does not move.
- */
-static void queue_haunt(struct cpu_queue *queue, struct task_ctx *taskc, u64 now_vt)
-{
-	/* Its debt is bounded as its lag is; the sum follows. */
-	queue->tree.sum_wv += (s64)(now_vt - taskc->vt - taskc->left_vt) * (s64)taskc->weight;
-	taskc->left_vt = now_vt - taskc->vt;
-	queue->ghost_w += taskc->weight;
-	queue->ghost_wv += taskc->weight * taskc->left_vt;
-	taskc->ghost_w = taskc->weight;
-	taskc->ghost_epoch = queue->ghost_epoch;
-}
-
-/* Takes a ghost out of the sum of ghosts: its task is back. */
-static void queue_withdraw(struct cpu_queue *queue, struct task_ctx *taskc)
-{
-	queue->ghost_w -= taskc->ghost_w;
-	queue->ghost_wv -= taskc->ghost_w * taskc->left_vt;
-}
-
-static __always_inline bool queue_haunted_by(const struct cpu_queue *queue,
-					     const struct task_ctx *taskc, u32 cpu)
-{
-	return taskc->ghost_w && taskc->left == cpu && taskc->ghost_epoch == queue->ghost_epoch;
-}
-
-/* Lets the ghosts go that V has passed; true: there were some. */
-static bool queue_release(struct cpu_queue *queue, u64 now_vt)
-{
-	u64 w = queue->ghost_w;
-	s64 wv = queue->ghost_wv - queue->tree.zero_vt * w;
-
-	if (!w || wv > (s64)(now_vt - queue->tree.zero_vt) * (s64)w)
-		return false;
-	record_sums(ROTA_RECORD_RELEASE, queue, w, 0, now_vt);
-	/* In this order: others read the difference of the weights. */
-	WRITE_ONCE(queue->ghost_w, 0);
-	queue->ghost_wv = 0;
-	queue->ghost_epoch++;
-	WRITE_ONCE(queue->tree.sum_w, queue->tree.sum_w - w);
-	queue->tree.sum_wv -= wv;
-	return true;
-}
-
 /* The last task leaves: V stays where that was, for whoever comes next. */
 static void queue_reset(struct cpu_queue *queue, u64 vt)
 {
-	if (queue->ghost_w)
-		queue->ghost_epoch++;
-	WRITE_ONCE(queue->ghost_w, 0);
-	queue->ghost_wv = 0;
+	ghost_clear(queue);
 	queue->tree.zero_vt = vt;
 	WRITE_ONCE(queue->tree.sum_w, 0);
 	queue->tree.sum_wv = 0;
@@ -190,47 +141,54 @@ static __always_inline u64 queue_first_deadline(struct task_ctx *taskc)
 }
 
 /* The lag with which a task joins. A debt on this CPU is paid when V has passed it. */
-static s64 queue_lag(struct cpu_queue *queue, struct task_ctx *taskc, u32 cpu, u64 now_vt)
+static s64 queue_lag(struct cpu_queue *queue, struct task_ctx *taskc, u64 now_vt)
 {
+	const struct cpu_ghost *ghost;
 	s64 lag_vt = taskc->vt;
-	u32 w = taskc->ghost_w;
+	u32 slot;
 
-	if (lag_vt >= 0 || taskc->left != cpu)
+	if (lag_vt >= 0 || taskc->left != queue->cpu)
 		return lag_vt;
-	if (!queue_haunted_by(queue, taskc, cpu))
+	ghost = ghost_of(queue, taskc, &slot);
+	if (!ghost)
 		return 0;
-	queue_withdraw(queue, taskc);
-	eevdf_leave(&queue->tree, taskc->left_vt, w);
-	/* V has passed it, but not yet the mean of all ghosts: it owes nothing any more. */
-	if (eevdf_before(taskc->left_vt, now_vt))
-		return 0;
-	return eevdf_rescale(now_vt - taskc->left_vt, w, taskc->weight);
+	lag_vt = now_vt - ghost->vt;
+	ghost_end(queue, slot);
+	return lag_vt >= 0 ? 0 : eevdf_rescale(lag_vt, ghost->weight, taskc->weight);
+}
+
+/* Is the task back before V has passed its ghost? Then it goes on where it was. */
+static bool queue_take_back(struct cpu_queue *queue, struct task_ctx *taskc, u64 now_vt)
+{
+	u32 slot;
+	const struct cpu_ghost *ghost = ghost_of(queue, taskc, &slot);
+
+	if (!ghost || ghost->weight != taskc->weight || eevdf_before(ghost->vt, now_vt))
+		return false;
+	taskc->vt = ghost->vt;
+	taskc->deadline_vt = ghost->deadline_vt;
+	ghost_forget(queue, slot);
+	return true;
 }
 
 /* Gives a task its place among those who compete; returns how, for the record. */
-static u32 queue_place(struct cpu_queue *queue, struct task_ctx *taskc, u32 cpu, u64 *now_vt)
+static u32 queue_place(struct cpu_queue *queue, struct task_ctx *taskc, u64 *now_vt)
 {
 	s64 lag_vt = 0;
 
-	if (queue->tree.sum_w) {
+	if (queue->tree.sum_w)
 		queue_settle(queue);
-		*now_vt = eevdf_rebase(&queue->tree);
-		if (queue_release(queue, *now_vt))
-			*now_vt = eevdf_now(&queue->tree);
-		if (queue_haunted_by(queue, taskc, cpu) && taskc->ghost_w == taskc->weight &&
-		    !eevdf_before(taskc->left_vt, *now_vt)) {
-			queue_withdraw(queue, taskc);
-			taskc->vt = taskc->left_vt;
-			return ROTA_JOIN_GHOST;
-		}
-		lag_vt = queue_lag(queue, taskc, cpu, *now_vt);
-	}
-	if (!queue->tree.sum_w) {
+	if (queue->tree.sum_w == queue->ghost_w) {
 		/* Alone: there is nobody to owe or to be owed. */
+		queue_reset(queue, eevdf_now(&queue->tree));
 		taskc->vt = queue->tree.zero_vt;
 		queue->tree.sum_w = taskc->weight;
 		return ROTA_JOIN_EMPTY;
 	}
+	*now_vt = eevdf_rebase(&queue->tree);
+	if (queue_take_back(queue, taskc, *now_vt))
+		return ROTA_JOIN_GHOST;
+	lag_vt = queue_lag(queue, taskc, *now_vt);
 	*now_vt = eevdf_now(&queue->tree);
 	/* A hair ahead: of equals the newcomer is the one to run, as in the kernel. */
 	taskc->vt = eevdf_place(&queue->tree, *now_vt, lag_vt, taskc->weight) - 1;
@@ -246,7 +204,7 @@ __noinline int queue_join(struct task_ctx *taskc, u32 cpu, u64 now_ns)
 {
 	struct cpu_ctx *cpuc = cpu_find(cpu);
 	struct cpu_queue *queue;
-	u64 now_vt = 0, brief_ns;
+	u64 now_vt = 0, brief_ns = 0;
 	u32 how;
 
 	if (!taskc)
@@ -258,9 +216,10 @@ __noinline int queue_join(struct task_ctx *taskc, u32 cpu, u64 now_ns)
 		group_count(taskc->group, 1, taskc->own_weight);
 	if (queue->tree.sum_w)
 		queue_charge_ahead(cpuc, now_ns);
-	how |= queue_place(queue, taskc, cpu, &now_vt);
-	taskc->ghost_w = 0;
-	brief_ns = queue_first_deadline(taskc);
+	how |= queue_place(queue, taskc, &now_vt);
+	taskc->ghost = 0;
+	if (!(how & ROTA_JOIN_GHOST))
+		brief_ns = queue_first_deadline(taskc);
 	record_join(how, taskc, cpu, now_vt, brief_ns);
 	return 0;
 }
@@ -294,12 +253,11 @@ __noinline int queue_leave(struct task_ctx *taskc, u32 cpu, bool sleeps)
 	/* From afar V may be one switch old: the lag is off by less than the clamp. */
 	now_vt = eevdf_now(&queue->tree);
 	taskc->vt = eevdf_clamp(now_vt - vt, taskc->limit_vt);
-	taskc->left_vt = vt;
 	/* Who only moves has paid nothing by sleeping. */
 	taskc->left = sleeps ? taskc->joined : -1;
 	if (taskc->joined == cpu && sleeps && (s64)taskc->vt < 0) {
-		queue_haunt(queue, taskc, now_vt);
-		record_leave(ROTA_LEAVE_SLEEP | ROTA_LEAVE_GHOST, taskc, cpu, taskc->left_vt,
+		ghost_make(queue, taskc, vt, now_vt);
+		record_leave(ROTA_LEAVE_SLEEP | ROTA_LEAVE_GHOST, taskc, cpu, now_vt - taskc->vt,
 			     now_vt);
 	} else if (taskc->joined == cpu) {
 		eevdf_leave(&queue->tree, vt, w);
@@ -408,31 +366,15 @@ static void queue_unpark(struct cpu_queue *queue, u32 tier, u32 cpu, u64 now_vt)
 	queue->mixed = 1;
 }
 
-/*
- * The deadline of the first ready task that is eligible; those before it are
- * parked. false: there is none.
- */
-static bool queue_first(struct cpu_queue *queue, u32 tier, u32 cpu, u64 now_vt, u64 *deadline_vt)
+/* Puts a ready task, at which an iterator is, among the parked. */
+static __always_inline void queue_park(struct cpu_queue *queue, struct bpf_iter_scx_dsq *it,
+				       struct task_struct *p, const struct task_ctx *taskc)
 {
-	struct task_struct *p;
-
-	kernel_for_waiting(it, p, queue_id(tier, cpu))
-	{
-		struct task_ctx *taskc = task_try(p);
-
-		if (!taskc)
-			continue;
-		if (!eevdf_before(now_vt, taskc->vt)) {
-			*deadline_vt = p->scx.dsq_vtime;
-			return true;
-		}
-		if (!kernel_move_vtime(&it, p, queue_parked_id(tier, cpu), taskc->vt))
-			continue;
-		if (!queue->parked || eevdf_before(taskc->vt, queue->parked_vt))
-			queue->parked_vt = taskc->vt;
-		queue->parked++;
-	}
-	return false;
+	if (!kernel_move_vtime(it, p, queue_parked_id(queue->tier, queue->cpu), taskc->vt))
+		return;
+	if (!queue->parked || eevdf_before(taskc->vt, queue->parked_vt))
+		queue->parked_vt = taskc->vt;
+	queue->parked++;
 }
 
 /*
@@ -709,35 +651,98 @@ static bool queue_pick_alike(struct cpu_queue *queue, u32 tier, struct cpu_ctx *
 	return false;
 }
 
-/* The earliest deadline among the eligible. */
-static bool queue_pick(struct cpu_queue *queue, u32 tier, u32 cpu, struct task_ctx *prevc)
-{
-	u64 now_vt = eevdf_now(&queue->tree), head_vt;
+enum queue_choice {
+	QUEUE_NOBODY, /* is eligible, or another CPU was quicker */
+	QUEUE_PREV,   /* who ran goes on */
+	QUEUE_TAKEN,
+	QUEUE_AGAIN, /* a ghost came first, and V is another without it */
+};
 
-	if (queue_release(queue, now_vt))
-		now_vt = eevdf_now(&queue->tree);
+/*
+ * Chooses the earliest deadline among the eligible. Those who are not and come before it are
+ * passed over, or parked where they are many. Not static, as queue_join.
+ */
+__noinline int queue_choose(u32 tier, u32 cpu, struct task_ctx *prevc)
+{
+	struct cpu_queue *queue = cpu_queue(cpu_find(cpu), tier);
+	u64 now_vt = eevdf_now(&queue->tree), until_vt = now_vt + GHOST_NEVER_VT;
+	bool goes_on = prevc && !eevdf_before(now_vt, prevc->vt), first = true;
+	bool alone = !prevc && queue->queued - READ_ONCE(queue->gone.pulled) == 1, due;
+	struct task_struct *p;
+	u32 skips = 0;
+
+	if (goes_on)
+		until_vt = prevc->deadline_vt;
 	if (queue->parked && !eevdf_before(now_vt, queue->parked_vt))
 		queue_unpark(queue, tier, cpu, now_vt);
-	if (prevc && !eevdf_before(now_vt, prevc->vt) &&
-	    !eevdf_before(queue->floor_vt, prevc->deadline_vt))
-		return false;
-	if (queue_first(queue, tier, cpu, now_vt, &head_vt)) {
-		queue->floor_vt = head_vt;
-		if (prevc && !eevdf_before(now_vt, prevc->vt) &&
-		    !eevdf_before(head_vt, prevc->deadline_vt))
-			return false;
-		if (queue_take(queue, queue_id(tier, cpu), ROTA_PICK_DISPATCH))
-			return true;
-		/* Another CPU was quicker. */
+	if (goes_on && !eevdf_before(queue->floor_vt, until_vt))
+		return ghost_release(queue, now_vt, until_vt) ? QUEUE_AGAIN : QUEUE_PREV;
+	kernel_for_waiting(it, p, queue_id(tier, cpu))
+	{
+		struct task_ctx *taskc = task_try(p);
+
+		if (!taskc)
+			continue;
+		if (first)
+			queue->floor_vt = taskc->deadline_vt;
+		first = false;
+		if (!eevdf_before(taskc->deadline_vt, until_vt))
+			break;
+		due = !eevdf_before(now_vt, taskc->vt);
+		if (due && !alone && ghost_release(queue, now_vt, taskc->deadline_vt))
+			return QUEUE_AGAIN;
+		/* Nobody else waits whose turn it could be when ghosts have made way. */
+		if (alone && ghost_release(queue, now_vt, due ? taskc->deadline_vt : until_vt))
+			due = !eevdf_before(eevdf_now(&queue->tree), taskc->vt);
+		if (!due) {
+			/* A count without an end would have the verifier look at each turn. */
+			if (skips < QUEUE_SKIPS)
+				skips++;
+			else
+				queue_park(queue, &it, p, taskc);
+			continue;
+		}
+		if (!cpu_allows(p, cpu) || !kernel_move(&it, p, DSQ_LOCAL, 0))
+			continue;
+		record_take(ROTA_PICK_DISPATCH, queue, record_capacity ? p->pid : 0);
+		queue->queued--;
+		return QUEUE_TAKEN;
 	}
+	if (ghost_release(queue, now_vt, until_vt))
+		return QUEUE_AGAIN;
+	return goes_on ? QUEUE_PREV : QUEUE_NOBODY;
+}
+
+/* The same, once no ghost comes first any more. */
+static bool queue_pick(struct cpu_queue *queue, u32 tier, u32 cpu, struct task_ctx *prevc)
+{
+	int choice = QUEUE_AGAIN;
+
+	for (u32 turn = 0; turn < QUEUE_TURNS && choice == QUEUE_AGAIN; turn++)
+		choice = queue_choose(tier, cpu, prevc);
+	if (choice == QUEUE_TAKEN || choice == QUEUE_PREV)
+		return choice == QUEUE_TAKEN;
 	queue_check_empty(queue, tier, cpu);
-	if (prevc || !queue->parked)
+	if (prevc)
 		return false;
 	/* Somebody always is eligible, but for the rounding of V. */
-	if (!queue_take(queue, queue_parked_id(tier, cpu), ROTA_PICK_LAST))
+	if (queue_take(queue, queue_id(tier, cpu), ROTA_PICK_LAST))
+		return true;
+	if (!queue->parked || !queue_take(queue, queue_parked_id(tier, cpu), ROTA_PICK_LAST))
 		return false;
 	queue->parked -= !!queue->parked;
 	return true;
+}
+
+/* Who runs goes on, because nobody waits: it comes after ghosts with earlier deadlines still. */
+static void queue_go_on(struct cpu_queue *queue, const struct task_ctx *prevc)
+{
+	u64 now_vt;
+
+	if (!queue->ghosts)
+		return;
+	now_vt = eevdf_now(&queue->tree);
+	ghost_release(queue, now_vt, prevc->deadline_vt);
 }
 
 /*
@@ -750,13 +755,16 @@ __noinline bool queue_dispatch(u32 tier, u32 cpu, struct task_ctx *prevc)
 	struct cpu_ctx *cpuc = cpu_find(cpu);
 	struct cpu_queue *queue = cpu_queue(cpuc, tier);
 
-	if (!cpu_waiting(queue))
-		return false;
 	if (prevc && prevc->tier != tier)
 		prevc = NULL;
+	if (!cpu_waiting(queue)) {
+		if (prevc)
+			queue_go_on(queue, prevc);
+		return false;
+	}
 	if (READ_ONCE(queue->gone.w) != queue->seen_w)
 		queue_settle(queue);
-	if (queue->parked || queue->mixed || queue->ghost_w ||
+	if (queue->parked || queue->mixed || queue->ghosts ||
 	    (prevc && queue_span(prevc) != queue->span_vt))
 		return queue_pick(queue, tier, cpu, prevc);
 	return queue_pick_alike(queue, tier, cpuc, cpu, prevc);

@@ -174,21 +174,36 @@ static __always_inline void record_ahead(const struct cpu_ctx *cpuc, u64 span_ns
 	record->span_ns = span_ns;
 }
 
-/* Departures are settled, or ghosts are let go: so much weight less. */
-static __always_inline void record_sums(u32 kind, const struct cpu_queue *queue, u64 w, u64 vt,
-					u64 now_vt)
+/* Departures are settled: so much weight less, at this sum of w * v. */
+static __always_inline void record_settle(const struct cpu_queue *queue, u64 w, u64 wv)
 {
 	struct rota_record *record;
 
 	if (!record_capacity)
 		return;
-	record = record_new(kind, 0, queue->cpu, queue->tier);
+	record = record_new(ROTA_RECORD_SETTLE, 0, queue->cpu, queue->tier);
 	if (!record)
 		return;
-	record->weight = w > 0xffffffff ? 0xffffffff : w;
 	record->span_ns = w;
-	record->vt = vt;
-	record->now_vt = now_vt;
+	record->vt = wv;
+}
+
+/* A ghost is let go. */
+static __always_inline void record_release(const struct cpu_queue *queue, u32 slot)
+{
+	const struct cpu_ghost *ghost = &queue->ghost[slot & (GHOST_MAX - 1)];
+	struct rota_record *record;
+
+	if (!record_capacity)
+		return;
+	record = record_new(ROTA_RECORD_RELEASE, 0, queue->cpu, queue->tier);
+	if (!record)
+		return;
+	record->tid = ghost->tid;
+	record->weight = ghost->weight;
+	record->vt = ghost->vt;
+	record->deadline_vt = ghost->deadline_vt;
+	record->now_vt = eevdf_now(&queue->tree);
 }
 
 /* A task stops to compete; vt is where it did, its own field holds its lag by now. */

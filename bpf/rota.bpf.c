@@ -53,6 +53,7 @@
 #include "pace.bpf.h"
 #include "record.bpf.h"
 #include "timer.bpf.h"
+#include "ghost.bpf.h"
 #include "queue.bpf.h"
 #include "own.bpf.h"
 #include "priority.bpf.h"

@@ -20,7 +20,6 @@
 struct task_ctx {
 	u64 vt;		 /* virtual time; while outside all queues: lag (signed) */
 	u64 deadline_vt; /* end of the current request */
-	u64 left_vt;	 /* its virtual time in the queue that it left last */
 	u64 exec_ns;	 /* sum_exec_runtime up to which it is charged */
 	u64 ready_at_ns; /* when it became ready; 0: it runs or sleeps */
 	u64 slice_ns;
@@ -36,10 +35,9 @@ struct task_ctx {
 	u32 generation;		     /* of the knobs that these copies came from */
 	s32 joined;		     /* the CPU in whose queue it competes, -1: none */
 	s32 left;		     /* the CPU whose queue it left last, -1: none */
-	u32 ghost_w;		     /* the weight of its ghost there, 0: none */
-	u32 ghost_epoch;
-	u32 user;     /* whose rights it had then */
-	u32 asked;    /* how often the daemon was asked about it; atomic add */
+	u32 ghost;		     /* place of its ghost there, from 1 on, 0: none */
+	u32 user;		     /* whose rights it had then */
+	u32 asked;		     /* how often the daemon was asked about it; atomic add */
 	u32 answered; /* the latest of these that it has answered; partner: init_task */
 	u32 tid;
 	/* Inheritance, see inherit.bpf.h. */
@@ -242,7 +240,7 @@ static void task_reweigh(struct task_ctx *taskc, u32 weight)
  */
 static void task_change_tier(struct task_ctx *taskc, u32 tier)
 {
-	taskc->ghost_w = 0;
+	taskc->ghost = 0;
 	if (taskc->level != taskc->class && !taskc->fair_weight) {
 		taskc->fair_vt = taskc->vt;
 		taskc->fair_weight = taskc->weight;

@@ -39,8 +39,8 @@ func (q *queue) outOfTurn(c *client) {
 // but for the jumps since it was last ahead, in both directions: whoever is owed
 // time from elsewhere may come first. What a task brought is its own.
 //
-// Ghosts that V has passed no longer hold it back, though they are let go only
-// when somebody joins or is picked. Each excursion counts once.
+// V is the one without the ghosts that it has passed, though these are let go only
+// when they would be picked: then their end is no jump. Each excursion counts once.
 func (r *replay) lags(q *queue, e *Event) {
 	now := q.paid()
 	turn := float64(q.longest) + Tick

@@ -53,6 +53,7 @@ type client struct {
 	bounds      bounds
 	pulledBy    uint16 // the CPU that is about to take it, if it is idle for that
 	left        uint64 // when it left from afar, ns
+	overdue     bool   // a ghost that should have been let go, and that was counted
 }
 
 // at is the client's virtual time as V sees it.
@@ -69,14 +70,15 @@ type queue struct {
 	tier    uint8
 	members map[uint32]*client // those of clients
 	clients []*client
-	ghosts  map[*client]bool // sleepers that still owe
-	gone    []*client        // left from afar, not yet taken out of the sums
+	ghosts  []*client // sleepers that owed when they slept, by v
+	gone    []*client // left from afar, not yet taken out of the sums
 	base    uint64
 	sum     wide // of weight * (v - base)
 	weight  uint64
 	fix     wide   // what sum lacks since a fault
 	suspect wide   // what it would lack if the last V recorded were right
 	still   uint64 // V of the queue while it is empty
+	room    uint64 // V before a ghost made room for the next event's, 0: it did not
 	longest uint32 // slice of any task since the queue was empty, ns
 	past    past
 	jumps   jumps
@@ -85,7 +87,7 @@ type queue struct {
 }
 
 func newQueue(cpu uint16, tier uint8) *queue {
-	return &queue{cpu: cpu, tier: tier, members: map[uint32]*client{}, ghosts: map[*client]bool{}, early: map[*Event]bool{}, left: map[*Event]*Event{}}
+	return &queue{cpu: cpu, tier: tier, members: map[uint32]*client{}, early: map[*Event]bool{}, left: map[*Event]*Event{}}
 }
 
 // now is V, rounded down. An empty queue's V stands still.
@@ -106,32 +108,28 @@ func (q *queue) without(sum wide, weight uint64) (uint64, bool) {
 	return q.base + uint64(rest.over(q.weight-weight)), true
 }
 
-// paid is V without those who are still in the sums but hold nobody up: who has
-// left from afar, and the ghosts once they owe nothing any more.
+// paid is V without those who are in the sums but will not be there for long: who has
+// left from afar, and each ghost that V has passed. V only goes on by the end of such
+// a ghost, and may pass the next one by that; behind one that is not passed none is.
 func (q *queue) paid() uint64 {
 	now := q.now()
 	var weight uint64
-	var sum, owed wide
+	var sum wide
 	for _, c := range q.gone {
 		weight += uint64(c.weight)
 		sum = sum.plus(q.share(c.at(), c.weight))
 	}
 	if without, some := q.without(sum, weight); some {
 		now = without
-	} else if weight > 0 {
-		return now
 	}
-	gone := weight
-	for g := range q.ghosts {
+	for _, g := range q.ghosts {
 		weight += uint64(g.weight)
 		sum = sum.plus(q.share(g.v, g.weight))
-		owed = owed.plus(product(apart(now, g.v), uint64(g.weight)))
-	}
-	if weight == gone || owed.over(weight-gone) < 0 {
-		return now
-	}
-	if without, some := q.without(sum, weight); some {
-		return without
+		without, some := q.without(sum, weight)
+		if before(now, g.v) || !some {
+			break
+		}
+		now = without
 	}
 	return now
 }
@@ -180,19 +178,6 @@ func (q *queue) part(c *client) {
 	q.clients[c.slot], last.slot = last, c.slot
 	q.clients = q.clients[:len(q.clients)-1]
 	delete(q.members, c.tid)
-}
-
-// haunt makes a client a ghost at v.
-func (q *queue) haunt(c *client, v uint64) {
-	q.move(c, v)
-	q.part(c)
-	q.ghosts[c] = true
-}
-
-// banish takes a ghost out of the sums.
-func (q *queue) banish(g *client) {
-	delete(q.ghosts, g)
-	q.discount(g)
 }
 
 // move sets a client's virtual time; what was charged in advance is contained.
@@ -255,8 +240,7 @@ func (q *queue) forgive() { q.fix, q.suspect = wide{}, wide{} }
 func (q *queue) clear() {
 	q.still = q.now()
 	clear(q.members)
-	clear(q.ghosts)
-	q.clients, q.gone = nil, nil
+	q.clients, q.ghosts, q.gone = nil, nil, nil
 	q.sum, q.weight, q.longest = wide{}, 0, 0
 	q.forgive()
 }

@@ -38,7 +38,10 @@ func (r *replay) pick(q *queue, e *Event) {
 	}
 	r.report.Checked++
 	switch e.How {
-	case Dispatch, Keep:
+	case Dispatch:
+		r.judge(q, c, e, now)
+		r.judgeGhosts(q, c, e, now)
+	case Keep:
 		r.judge(q, c, e, now)
 	case Preempt:
 		r.judgePreempt(q, c, e, now)
@@ -95,7 +98,7 @@ func (r *replay) best(q *queue, c *client, e *Event, now uint64) *client {
 // is that it waits.
 func (r *replay) goesOn(q *queue, c *client) bool {
 	for i, n := r.at+1, 0; i < len(r.events) && n < maxNear; i, n = i+1, n+1 {
-		if o := r.events[i]; o.TID == c.tid && o.Kind != Pick {
+		if o := r.events[i]; o.TID == c.tid && o.Kind != Pick && o.Kind != Release {
 			return o.Kind == Wait && o.is(c.tid, q)
 		}
 	}
@@ -141,10 +144,10 @@ func (r *replay) inTransit(e *Event, tid uint32) bool {
 	})
 }
 
-// after is the next event about a task; nil if there is none.
+// after is the next event about a task, not about what it left behind; nil if there is none.
 func (r *replay) after(tid uint32) *Event {
 	for _, o := range r.events[min(r.at+1, len(r.events)):] {
-		if o.TID == tid {
+		if o.TID == tid && o.Kind != Release {
 			return o
 		}
 	}

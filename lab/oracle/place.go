@@ -60,9 +60,12 @@ func (r *replay) join(q *queue, e *Event) {
 		r.joinTwice(t, e)
 	}
 	ghost, with := r.ghost(t, q, e), q.now()
-	r.emptyBit(q, e, ghost)
+	r.emptyBit(q, e)
 	lag := t.lagOf(q, e, ghost, with)
-	if ghost != nil {
+	switch {
+	case e.How&JoinEmpty != 0 && len(q.clients) == 0:
+		q.disperse()
+	case ghost != nil:
 		q.banish(ghost)
 	}
 	switch {
@@ -75,10 +78,14 @@ func (r *replay) join(q *queue, e *Event) {
 		if ghost != nil {
 			now = q.now() // the recorded one may be with the ghost
 		}
-		r.checkPlace(q, e, now, lag)
+		if r.mayLeave(q, e, ghost, with) {
+			r.checkPlace(q, e, now, lag)
+		}
 	}
 	c := &client{tid: e.TID, weight: e.Weight, slice: e.Slice, v: e.V, deadline: e.Deadline}
-	r.checkDeadline(q, t, c, e)
+	if e.How&JoinGhost == 0 {
+		r.checkDeadline(q, t, c, e)
+	}
 	q.join(c)
 	c.bounds = bounds{down: q.jumps.down, both: q.jumps.up + q.jumps.down, brought: q.lag(c, q.paid())}
 	q.follow()
@@ -105,47 +112,19 @@ func (r *replay) joinTwice(t *task, e *Event) {
 	from.leave(c)
 }
 
-// emptyBit holds whether somebody was there against what the record says.
-func (r *replay) emptyBit(q *queue, e *Event, ghost *client) {
-	if e.How&JoinEmpty != 0 && q.empty() && len(q.gone) > 0 {
+// emptyBit holds whether somebody was there, ghosts left out, against what the record
+// says.
+func (r *replay) emptyBit(q *queue, e *Event) {
+	empty := len(q.clients) == 0
+	if e.How&JoinEmpty != 0 && empty && len(q.gone) > 0 {
 		raced := r.recent(q, e)
 		r.fault(BadSettle, e, raced, "the queue is empty, and %d who left it were never settled", len(q.gone))
 		if !raced {
 			q.clear()
 		}
 	}
-	alone := ghost != nil && len(q.clients) == 0 && len(q.ghosts) == 1
-	if said := e.How&JoinEmpty != 0; said != q.empty() && !alone && (said || len(q.gone) == 0) {
+	if said := e.How&JoinEmpty != 0; said != empty && (said || len(q.gone) == 0) {
 		r.fault(BadPlacement, e, r.foreign(e, q), "the queue was empty: %t; the model has %d tasks and %d ghosts", said, len(q.clients), len(q.ghosts))
-	}
-}
-
-// ghost is the ghost that a task which joins has in this queue; nil if there is none.
-func (r *replay) ghost(t *task, q *queue, e *Event) *client {
-	ghost := t.ghostIn(q)
-	if ghost != nil || e.How&JoinGhost == 0 {
-		return ghost
-	}
-	for g := range q.ghosts {
-		if g.tid == e.TID && (ghost == nil || before(ghost.v, g.v)) {
-			ghost = g
-		}
-	}
-	if ghost != nil {
-		r.fault(BadPlacement, e, r.touched(e, e.TID), "it takes back a ghost, and has competed elsewhere since")
-	}
-	return ghost
-}
-
-// takeBack holds the one who gets its ghost back to the ghost.
-func (r *replay) takeBack(q *queue, e *Event, ghost *client, now uint64) {
-	switch {
-	case ghost == nil:
-		r.fault(BadPlacement, e, r.foreign(e, q), "it takes back a ghost that is not there")
-	case ghost.v != e.V || ghost.weight != e.Weight:
-		r.fault(BadPlacement, e, false, "v %d, weight %d; its ghost has v %d, weight %d", e.V, e.Weight, ghost.v, ghost.weight)
-	case apart(now, ghost.v) > roundV:
-		r.fault(BadPlacement, e, r.foreign(e, q), "V %d has passed its ghost at %d", now, ghost.v)
 	}
 }
 
@@ -278,7 +257,7 @@ func (r *replay) leave(q *queue, e *Event) {
 		return
 	}
 	r.reweigh(q, c, e)
-	now := r.checkV(q, e)
+	now := r.checkV(q, e, q.roomFor(e)...)
 	if e.How&LeaveGhost == 0 && c.v != e.V {
 		soon := r.near(e, func(o *Event) bool { return o.is(e.TID, q) && o.V == e.V })
 		r.fault(BadCharge, e, soon, "it leaves at v %d; the model has %d (%+d)", e.V, c.v, apart(c.v, e.V))
@@ -306,24 +285,6 @@ func (r *replay) leave(q *queue, e *Event) {
 	r.lastBit(q, e)
 }
 
-// checkGhost holds who sleeps and owes to its ghost, and whoever has one to that.
-func (r *replay) checkGhost(q *queue, c *client, e *Event, now uint64) {
-	owes := apart(c.v, now)
-	if e.How&LeaveGhost == 0 {
-		if e.How&(LeaveSleep|LeaveAfar|LeaveLast) == LeaveSleep && owes > roundV+int64(c.aheads) {
-			r.fault(BadLeave, e, r.foreign(e, q), "it sleeps %d units after V and leaves no ghost", owes)
-		}
-		return
-	}
-	if e.How&LeaveSleep == 0 || owes < -roundV-int64(c.aheads) {
-		r.fault(BadLeave, e, r.foreign(e, q), "it leaves a ghost: sleeps %t, v - V %d", e.How&LeaveSleep != 0, owes)
-	}
-	right := now + uint64(min(owes, limit(c.weight, c.slice)))
-	if far(right, e.V) > roundV+uint64(c.aheads) {
-		r.fault(BadLeave, e, r.foreign(e, q), "ghost at v %d, must be %d: v %d, V %d", e.V, right, c.v, now)
-	}
-}
-
 // lastBit holds whether the queue is empty now against what the record says.
 func (r *replay) lastBit(q *queue, e *Event) {
 	if e.How&LeaveLast == 0 {
@@ -332,11 +293,8 @@ func (r *replay) lastBit(q *queue, e *Event) {
 		}
 		return
 	}
-	// Nobody is left who would have to wait for what the ghosts have had.
-	for g := range q.ghosts {
-		if len(q.clients) == 0 {
-			q.banish(g)
-		}
+	if len(q.clients) == 0 {
+		q.disperse()
 	}
 	if !q.empty() {
 		r.fault(BadLeave, e, r.foreign(e, q), "the queue is said to be empty; the model has %d tasks and %d ghosts", len(q.clients), len(q.ghosts))

@@ -69,8 +69,7 @@ func TestPlacements(t *testing.T) {
 	}
 }
 
-// Lag that was left in this queue: a claim counts, a debt without a ghost does
-// not.
+// A claim that was left in this queue counts.
 func TestPlacementAfterSleep(t *testing.T) {
 	const v = 1000 * ms
 	stays, goes := at(Join, JoinEmpty, 1, v, v+whole), at(Join, 0, 2, v-1, v-1+whole)
@@ -82,54 +81,5 @@ func TestPlacementAfterSleep(t *testing.T) {
 	back.NowV = now
 	if report := Check(story(stays, goes, ran, left, back)); report.Wrong() != 0 {
 		t.Error(report)
-	}
-	debt := at(Charge, 0, 2, v-1+32*ms, v-1+whole)
-	debt.Span = 2 * ms
-	ghost := at(Leave, LeaveSleep|LeaveGhost, 2, v-1+32*ms, 0)
-	later := at(Charge, 0, 1, v+32*ms, v+whole) // V passes the ghost by half a unit
-	later.Span = 2 * ms
-	release := Event{Kind: Release, Weight: 1024}
-	again := at(Join, 0, 2, now-1, now-1+whole)
-	again.NowV = now
-	if report := Check(story(stays, goes, debt, ghost, later, release, again)); report.Wrong() != 0 {
-		t.Error(report)
-	}
-	again.V, again.Deadline = again.V+32*ms, again.Deadline+32*ms
-	if report := Check(story(stays, goes, debt, ghost, later, release, again)); report.Faults[BadPlacement] != 1 {
-		t.Error(report)
-	}
-}
-
-// Who wakes elsewhere leaves its ghost to the queue for good: back there, it joins
-// beside it, and the ghost goes with the others.
-func TestGhostOfWhoCameBack(t *testing.T) {
-	const v = 1000 * ms
-	elsewhere := func(e Event) Event {
-		e.CPU = 1
-		return e
-	}
-	debt := at(Charge, 0, 2, v-1+32*ms, v-1+whole)
-	debt.Span = 2 * ms
-	back := at(Join, 0, 2, v+16*ms-2, v+16*ms-2+whole) // V is between task 1 and the ghost
-	back.NowV = v + 16*ms - 1
-	later, more := at(Charge, 0, 1, v+32*ms, v+whole), at(Charge, 0, 2, v+48*ms-2, v+16*ms-2+whole)
-	later.Span, more.Span = 2*ms, 2*ms
-	record := func(weight uint32) *Record {
-		rec := story(at(Join, JoinEmpty, 1, v, v+whole), at(Join, 0, 2, v-1, v-1+whole), debt,
-			at(Leave, LeaveSleep|LeaveGhost, 2, v-1+32*ms, 0),
-			elsewhere(at(Join, JoinEmpty, 2, 0, whole)), elsewhere(at(Leave, LeaveSleep|LeaveLast, 2, 0, whole)),
-			back, later, more, Event{Kind: Release, Weight: weight})
-		rec.Parts = append(rec.Parts, nil)
-		return rec
-	}
-	if report := Check(record(1024)); report.Wrong() != 0 {
-		t.Error(report)
-	}
-	if report := Check(record(0)); report.Faults[BadRelease] != 1 {
-		t.Error("the ghost stays:\n", report)
-	}
-	back.How = JoinGhost
-	if report := Check(record(1024)); report.Faults[BadPlacement] == 0 {
-		t.Error("it may not take the ghost back:\n", report)
 	}
 }

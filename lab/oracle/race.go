@@ -209,8 +209,8 @@ func (r *replay) ahead(q *queue, e *Event, visit func(now uint64) bool) bool {
 				without(c)
 			}
 		case o.Kind == Release:
-			for c := range q.ghosts {
-				without(c)
+			if g, _ := q.ghostLike(o); g != nil {
+				without(g)
 			}
 		default:
 			return false

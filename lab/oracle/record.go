@@ -47,9 +47,9 @@ const InVain uint16 = 1
 
 // Bits of Event.How at Join and at Leave.
 const (
-	JoinEmpty uint16 = 1 << iota // nobody was there, not even a ghost
+	JoinEmpty uint16 = 1 << iota // nobody was there but ghosts, who are gone with that
 	JoinNew                      // first join after fork
-	JoinGhost                    // it took its ghost back unchanged
+	JoinGhost                    // it took its ghost back unchanged, with its deadline
 	JoinBrief                    // its request, Span, is by what it lately used
 )
 

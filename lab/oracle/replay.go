@@ -42,15 +42,6 @@ type task struct {
 	ghost    *client // what it left behind at its last departure, if it did
 }
 
-// ghostIn is the ghost that this queue still has of a task; nil if there is none. Who
-// has competed elsewhere since has left it for good: that one waits for V as all do.
-func (t *task) ghostIn(q *queue) *client {
-	if !q.ghosts[t.ghost] {
-		return nil
-	}
-	return t.ghost
-}
-
 // replay holds the state of a Check.
 type replay struct {
 	events []*Event // of all CPUs by time
@@ -135,10 +126,13 @@ func (r *replay) task(tid uint32) *task {
 }
 
 func (r *replay) step(q *queue, e *Event) {
+	if e.Kind != Leave && e.Kind != Pull {
+		q.room = 0
+	}
 	if e.Kind <= Release {
-		before, some := q.paid(), !q.empty()
+		before, some := q.paid(), len(q.clients) > 0
 		defer func() {
-			if some && !q.empty() {
+			if some && len(q.clients) > 0 {
 				q.jumped(apart(q.paid(), before))
 			}
 		}()

@@ -27,7 +27,7 @@ func TestCorrectRecord(t *testing.T) {
 func TestWrongRecord(t *testing.T) {
 	for cheat, want := range map[string]Fault{
 		"pick": WrongPick, "V": WrongV, "charge": BadCharge, "placement": BadPlacement,
-		"weight": BadCharge, "settle": BadSettle,
+		"weight": BadCharge, "settle": BadSettle, "early": BadRelease, "late": BadRelease,
 	} {
 		t.Run(cheat, func(t *testing.T) {
 			all, named := 0, 0
@@ -46,7 +46,8 @@ func TestWrongRecord(t *testing.T) {
 				} else {
 					t.Logf("seed %d: %v races %v", seed, report.Faults, report.Races)
 				}
-				if report.Wrong() > 8 {
+				// A charge that is missing where some was in advance is felt until the next one.
+				if report.Wrong() > 12 {
 					t.Errorf("seed %d: one fault became many:\n%s", seed, report)
 				}
 			}

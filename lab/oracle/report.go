@@ -16,7 +16,7 @@ const (
 	BadPlacement Fault = "wrong placement"  // v or deadline of a task that joins
 	BadCharge    Fault = "wrong charge"     // v or deadline of a task that ran
 	BadSettle    Fault = "wrong settlement" // not the sum of those who left from afar
-	BadRelease   Fault = "wrong release"    // ghosts let go too early, or not all
+	BadRelease   Fault = "wrong release"    // a ghost let go too early or too late
 	BadLeave     Fault = "wrong departure"  // a ghost, or the last one, that is none
 	BadRun       Fault = "run unpicked"     // nobody decided that it runs
 	LagBound     Fault = "lag out of bounds"

@@ -1,9 +1,6 @@
 package oracle
 
-import (
-	"math"
-	"math/bits"
-)
+import "math/bits"
 
 // maxDoubt bounds how many departures of the last moment are tried in every
 // combination.
@@ -100,41 +97,6 @@ func (r *replay) doubts(q *queue, e *Event) (doubts []doubt) {
 		return len(doubts) >= maxDoubt
 	})
 	return doubts
-}
-
-// release holds the end of all ghosts: together they owe nothing any more, and
-// V does not go back without them.
-func (r *replay) release(q *queue, e *Event) {
-	if len(q.gone) > 0 {
-		raced := r.recent(q, e)
-		r.fault(BadSettle, e, raced, "ghosts are let go, and %d who left were never settled", len(q.gone))
-		if !raced {
-			q.settleDoubts(nil, 0)
-		}
-	}
-	with := q.now()
-	var weight uint64
-	var owed wide // sum of weight * (V - v)
-	for g := range q.ghosts {
-		weight += uint64(g.weight)
-		owed = owed.plus(product(apart(with, g.v), uint64(g.weight)))
-	}
-	if said := uint64(e.Weight); said != min(weight, math.MaxUint32) {
-		r.fault(BadRelease, e, r.foreign(e, q), "ghosts of weight %d; the model has %d of weight %d", said, len(q.ghosts), weight)
-	} else if weight > 0 && owed.over(weight) < -r.roundOf(q) {
-		r.fault(BadRelease, e, r.foreign(e, q), "%d ghosts, who are %d units after V in the mean", len(q.ghosts), -owed.over(weight))
-	}
-	for g := range q.ghosts {
-		q.banish(g)
-	}
-	if e.NowV == 0 {
-		return
-	}
-	if q.weight == 0 {
-		q.still = e.NowV
-		return
-	}
-	r.checkV(q, e, with)
 }
 
 // roundOf is how far rounding can move a queue's V, in units.

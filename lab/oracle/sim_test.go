@@ -119,25 +119,6 @@ func (s *sim) settle(writer int, q *simQueue) {
 			s.write(writer, q, nil, e)
 		}
 	}
-	v, _ := q.now()
-	owed, weight, any := int64(0), uint32(0), false
-	for _, t := range q.all {
-		if t.ghost == q {
-			owed += int64(v-t.v) * int64(t.w)
-			weight += t.w
-			any = true
-		}
-	}
-	if !any || owed < 0 {
-		return
-	}
-	for _, t := range append([]*simTask(nil), q.all...) {
-		if t.ghost == q {
-			t.ghost = nil
-			q.remove(t)
-		}
-	}
-	s.write(writer, q, nil, Event{Kind: Release, Weight: weight, NowV: v})
 }
 
 func (s *sim) join(writer int, q *simQueue, t *simTask) {
@@ -149,15 +130,20 @@ func (s *sim) join(writer int, q *simQueue, t *simTask) {
 		lag = max(lag, 0)
 	}
 	back := false
-	if t.ghost == q {
+	switch {
+	case t.ghost != nil && t.ghost != q:
+		panic("a ghost elsewhere")
+	case !q.anyone():
+		if len(q.all) > 0 {
+			t.v = with
+		}
+		q.disperse()
+	case t.ghost == q:
 		lag = min(int64(with-t.v), 0)
-		if lag <= 0 && t.oldW == t.w && int64(with-t.v) <= 0 {
-			back, e.How = true, JoinGhost
+		if t.oldW == t.w && int64(with-t.v) <= 0 {
+			back, e.How, e.NowV = true, JoinGhost, with
 		}
 		q.remove(t)
-	}
-	if t.ghost != nil && t.ghost != q {
-		panic("a ghost elsewhere")
 	}
 	t.ghost = nil
 	v, weight := q.now()
@@ -176,7 +162,9 @@ func (s *sim) join(writer int, q *simQueue, t *simTask) {
 		}
 	}
 	whole := simVirtual(uint64(t.slice), t.w)
-	t.d = t.v + whole
+	if !back {
+		t.d = t.v + whole
+	}
 	if !t.seen && s.random.IntN(2) == 0 {
 		e.How |= JoinNew
 		t.d = t.v + whole/2
@@ -199,7 +187,7 @@ func (s *sim) leave(writer int, q *simQueue, t *simTask, sleeps bool) {
 	most := int64(simVirtual(uint64(t.slice)+4_000_000, t.w))
 	t.lag = max(-most, min(most, int64(v-t.v)))
 	t.rest, t.oldW, t.from, t.slept, t.q, t.waits = int64(t.d-t.v), t.w, q, sleeps, nil, false
-	e := Event{Kind: Leave}
+	e, debt := Event{Kind: Leave}, uint64(0)
 	if sleeps {
 		e.How |= LeaveSleep
 	}
@@ -208,17 +196,21 @@ func (s *sim) leave(writer int, q *simQueue, t *simTask, sleeps bool) {
 		e.How |= LeaveAfar
 		q.gone = append(q.gone, *t)
 		q.remove(t)
+	case q.only(t):
+		e.How |= LeaveLast
+		t.lag = 0
+		q.disperse()
 	case sleeps && int64(t.v-v) > 0:
-		e.How |= LeaveGhost
+		e.How, e.NowV = e.How|LeaveGhost, v
+		s.makeRoom(q)
 		t.ghost = q
-		t.v = v + uint64(-t.lag)
+		debt = t.v - v - uint64(-t.lag)
+		t.v -= debt
 	default:
 		q.remove(t)
-		if len(q.all) == 0 && len(q.gone) == 0 {
-			e.How |= LeaveLast
-		}
 	}
 	s.write(writer, q, t, e)
+	t.d -= debt // of the ghost; the task had its own until it slept
 }
 
 // turn is one turn of a CPU.
@@ -311,9 +303,8 @@ func (s *sim) pull(q *simQueue) {
 	}
 }
 
-func (s *sim) choose(q *simQueue) {
-	v, _ := q.now()
-	var best, other *simTask
+// best is who is to be chosen at V, and another one that is eligible.
+func (q *simQueue) best(v uint64) (best, other *simTask) {
 	for _, t := range q.all {
 		if t.ghost != nil || int64(t.v+t.ahead-v) > 0 {
 			continue
@@ -324,6 +315,16 @@ func (s *sim) choose(q *simQueue) {
 			other = t
 		}
 	}
+	return best, other
+}
+
+func (s *sim) choose(q *simQueue) {
+	if !q.anyone() {
+		return
+	}
+	late := s.release(q)
+	v, _ := q.now()
+	best, other := q.best(v)
 	if best == nil {
 		return
 	}
@@ -341,7 +342,7 @@ func (s *sim) choose(q *simQueue) {
 		e.NowV += 12345
 	}
 	s.write(q.cpu, q, best, e)
-	if s.random.IntN(4) == 0 { // names no task
+	if s.random.IntN(4) == 0 && !late { // names no task
 		part := s.rec.Parts[q.cpu]
 		part[len(part)-1].TID = 0
 	}

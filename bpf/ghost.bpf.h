@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * ghost: sleepers that owe time stay in the sums of their queue.
+ *
+ * Problem: a sleeper that is ahead of V would pull V back if it left, and those
+ * whom V has just passed would have to wait for it once more.
+ *
+ * How: as the kernel's delayed dequeue has it, such a sleeper stays as a ghost
+ * until it wakes or would be picked: V has passed it, and whoever is next has
+ * a later deadline. So V advances as slowly as if it were still there, and who
+ * runs beside many that sleep most of the time has soon had its share. The least
+ * virtual time and the least deadline of all ghosts spare most picks a look.
+ *
+ * Limits: a queue has GHOST_MAX; one more takes the place of another, whose debt
+ * is forgotten.
+ */
+
+/* Takes a ghost out of the table. In the sums it still is. */
+static __always_inline void ghost_forget(struct cpu_queue *queue, u32 slot)
+{
+	queue->ghosts &= ~(1ULL << slot);
+	/* In this order: others read the difference of the weights. */
+	WRITE_ONCE(queue->ghost_w, queue->ghost_w - queue->ghost[slot].weight);
+}
+
+/* Takes a ghost out of the sums, too. */
+static __always_inline void ghost_end(struct cpu_queue *queue, u32 slot)
+{
+	ghost_forget(queue, slot);
+	eevdf_leave(&queue->tree, queue->ghost[slot].vt, queue->ghost[slot].weight);
+}
+
+/*
+ * A task that slept at vt becomes a ghost. Its debt is bounded as its lag is: so
+ * much less it is ahead, and its deadline.
+ */
+static void ghost_make(struct cpu_queue *queue, struct task_ctx *taskc, u64 vt, u64 now_vt)
+{
+	u64 forgiven_vt = vt - (now_vt - taskc->vt);
+	u32 slot = ~queue->ghosts ? __builtin_ctzll(~queue->ghosts) : taskc->tid;
+	struct cpu_ghost *ghost;
+
+	slot &= GHOST_MAX - 1;
+	if (queue->ghosts & (1ULL << slot)) {
+		record_release(queue, slot);
+		ghost_end(queue, slot);
+	}
+	ghost = &queue->ghost[slot];
+	ghost->vt = vt - forgiven_vt;
+	ghost->deadline_vt = taskc->deadline_vt - forgiven_vt;
+	ghost->weight = taskc->weight;
+	ghost->tid = taskc->tid;
+	queue->tree.sum_wv -= (s64)forgiven_vt * (s64)taskc->weight;
+	if (!queue->ghosts || eevdf_before(ghost->vt, queue->ghost_vt))
+		queue->ghost_vt = ghost->vt;
+	if (!queue->ghosts || eevdf_before(ghost->deadline_vt, queue->ghost_deadline_vt))
+		queue->ghost_deadline_vt = ghost->deadline_vt;
+	queue->ghosts |= 1ULL << slot;
+	queue->ghost_w += taskc->weight;
+	taskc->ghost = slot + 1;
+}
+
+/* The ghost that a task has in this queue, which it left last; NULL: none any more. */
+static __always_inline const struct cpu_ghost *ghost_of(const struct cpu_queue *queue,
+							const struct task_ctx *taskc, u32 *slot)
+{
+	*slot = (taskc->ghost - 1) & (GHOST_MAX - 1);
+	if (!taskc->ghost || taskc->left != queue->cpu || !(queue->ghosts & (1ULL << *slot)) ||
+	    queue->ghost[*slot].tid != taskc->tid)
+		return NULL;
+	return &queue->ghost[*slot];
+}
+
+/* Who is next has this deadline: lets the ghosts go that come before; true: there were some. */
+static bool ghost_release(struct cpu_queue *queue, u64 now_vt, u64 deadline_vt)
+{
+	u64 was = queue->ghosts, least_vt = now_vt + GHOST_NEVER_VT, due_vt = least_vt;
+	u32 slot;
+
+	if (!was || eevdf_before(now_vt, queue->ghost_vt) ||
+	    !eevdf_before(queue->ghost_deadline_vt, deadline_vt))
+		return false;
+	kernel_for(slot, 0, GHOST_MAX)
+	{
+		const struct cpu_ghost *ghost = &queue->ghost[slot & (GHOST_MAX - 1)];
+
+		if (!(was >> slot))
+			break;
+		if (!(was >> slot & 1))
+			continue;
+		if (!eevdf_before(now_vt, ghost->vt) &&
+		    eevdf_before(ghost->deadline_vt, deadline_vt)) {
+			record_release(queue, slot);
+			ghost_end(queue, slot & (GHOST_MAX - 1));
+			continue;
+		}
+		if (eevdf_before(ghost->vt, least_vt))
+			least_vt = ghost->vt;
+		if (eevdf_before(ghost->deadline_vt, due_vt))
+			due_vt = ghost->deadline_vt;
+	}
+	queue->ghost_vt = least_vt;
+	queue->ghost_deadline_vt = due_vt;
+	return queue->ghosts != was;
+}
+
+/* Nobody else is left: there is nobody who would have to wait. */
+static __always_inline void ghost_clear(struct cpu_queue *queue)
+{
+	queue->ghosts = 0;
+	WRITE_ONCE(queue->ghost_w, 0);
+}
