@@ -143,7 +143,7 @@ enum rota_record_kind {
 	ROTA_RECORD_JOIN = 1,	 /* competes from now on, placed at vt */
 	ROTA_RECORD_LEAVE = 2,	 /* no longer */
 	ROTA_RECORD_SETTLE = 3,	 /* departures of span_ns of weight, vt = sum of weight * v */
-	ROTA_RECORD_RELEASE = 4, /* ghosts of that weight are let go */
+	ROTA_RECORD_RELEASE = 4, /* a ghost is let go */
 	ROTA_RECORD_WAIT = 5,	 /* is ready and waits */
 	ROTA_RECORD_PICK = 6,	 /* was chosen to run next */
 	ROTA_RECORD_RUN = 7,
