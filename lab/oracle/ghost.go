@@ -148,7 +148,7 @@ func (r *replay) takeBack(q *queue, e *Event, ghost *client, now uint64) {
 		r.fault(BadPlacement, e, false, "deadline %d; its ghost has %d (%+d)", e.Deadline, ghost.deadline, apart(ghost.deadline, e.Deadline))
 	case e.Span != 0 || e.How&JoinBrief != 0:
 		r.fault(BadPlacement, e, false, "it takes back a ghost and asks for %d ns: the ghost has a request", e.Span)
-	case apart(now, ghost.v) > r.roundOf(q):
+	case apart(now, ghost.v) > roundV:
 		r.fault(BadPlacement, e, r.foreign(e, q), "V %d has passed its ghost at %d", now, ghost.v)
 	}
 }

@@ -213,6 +213,9 @@ func (r *replay) compare(q *queue, c *client, e *Event, what string) {
 	r.fault(BadCharge, e, false, "it %s at v %d, deadline %d; the model has v %d (%+d), deadline %d (%+d)", what,
 		e.V, e.Deadline, c.v, apart(c.v, e.V), c.deadline, apart(c.deadline, e.Deadline))
 	r.correct(q, c, e.V)
+	if e.Kind == Wait {
+		q.move(c, e.V) // who waits was charged: what was in advance is contained
+	}
 	c.deadline = e.Deadline
 }
 

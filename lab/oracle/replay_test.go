@@ -46,8 +46,7 @@ func TestWrongRecord(t *testing.T) {
 				} else {
 					t.Logf("seed %d: %v races %v", seed, report.Faults, report.Races)
 				}
-				// A charge that is missing where some was in advance is felt until the next one.
-				if report.Wrong() > 12 {
+				if report.Wrong() > 8 {
 					t.Errorf("seed %d: one fault became many:\n%s", seed, report)
 				}
 			}
