@@ -36,7 +36,7 @@ static __always_inline void ghost_end(struct cpu_queue *queue, u32 slot)
  */
 static void ghost_make(struct cpu_queue *queue, struct task_ctx *taskc, u64 vt, u64 now_vt)
 {
-	u64 forgiven_vt = vt - (now_vt - taskc->vt);
+	u64 bounded_vt = now_vt - taskc->vt, forgiven_vt = vt - bounded_vt;
 	u32 slot = ~queue->ghosts ? __builtin_ctzll(~queue->ghosts) : taskc->tid;
 	struct cpu_ghost *ghost;
 
@@ -46,7 +46,7 @@ static void ghost_make(struct cpu_queue *queue, struct task_ctx *taskc, u64 vt, 
 		ghost_end(queue, slot);
 	}
 	ghost = &queue->ghost[slot];
-	ghost->vt = vt - forgiven_vt;
+	ghost->vt = bounded_vt;
 	ghost->deadline_vt = taskc->deadline_vt - forgiven_vt;
 	ghost->weight = taskc->weight;
 	ghost->tid = taskc->tid;

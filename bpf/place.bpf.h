@@ -28,7 +28,7 @@
 #define PLACE_MEAN 8		   /* the mean load moves by so much a part at each tick */
 #define PLACE_WAITING_NS 128000000 /* the longest slice, and some ticks */
 
-/* Load of a CPU: the weights that compete for it, departures not yet settled left out. */
+/* Load of a CPU: the weights that compete for it, without ghosts and departures not yet settled. */
 static __always_inline u64 place_load(const struct cpu_ctx *cpuc)
 {
 	const struct cpu_queue *queue = &cpuc->queues[0];
@@ -43,6 +43,11 @@ static __always_inline void place_note_load(struct cpu_ctx *cpuc)
 	u64 mean = cpuc->load_mean;
 
 	WRITE_ONCE(cpuc->load_mean, mean - mean / PLACE_MEAN + place_load(cpuc));
+}
+
+static __always_inline u64 place_mean(const struct cpu_ctx *cpuc)
+{
+	return READ_ONCE(cpuc->load_mean) / PLACE_MEAN;
 }
 
 /*
@@ -327,7 +332,7 @@ __noinline bool place_balance(u32 cpu, u64 now_ns)
 {
 	struct cpu_ctx *cpuc = cpu_find(cpu);
 	u32 n, size = llc_scan(cpuc->llc);
-	u64 own = place_load(cpuc), mean = READ_ONCE(cpuc->load_mean) / PLACE_MEAN, most;
+	u64 own = place_load(cpuc), mean = place_mean(cpuc), most;
 	s32 from = -1;
 	u32 weight;
 
@@ -343,7 +348,7 @@ __noinline bool place_balance(u32 cpu, u64 now_ns)
 		u32 other = cpu_in_llc(cpuc->llc, cpu + n);
 		u64 load = place_load(cpu_find(other));
 
-		mean = READ_ONCE(cpu_find(other)->load_mean) / PLACE_MEAN;
+		mean = place_mean(cpu_find(other));
 		if (load > mean)
 			load = mean;
 		if (load <= most || !cpu_waiting(&cpu_find(other)->queues[0]))

@@ -725,7 +725,7 @@ static bool queue_pick(struct cpu_queue *queue, u32 tier, u32 cpu, struct task_c
 	queue_check_empty(queue, tier, cpu);
 	if (prevc)
 		return false;
-	/* Somebody always is eligible, but for the rounding of V. */
+	/* Somebody always is eligible, but for the rounding of V and who just left. */
 	if (queue_take(queue, queue_id(tier, cpu), ROTA_PICK_LAST))
 		return true;
 	if (!queue->parked || !queue_take(queue, queue_parked_id(tier, cpu), ROTA_PICK_LAST))
