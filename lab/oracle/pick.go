@@ -47,7 +47,9 @@ func (r *replay) pick(q *queue, e *Event) {
 		r.judgePreempt(q, c, e, now)
 	case Direct:
 		for _, o := range q.clients {
-			if o.state == waiting && o != c {
+			// Who was picked waits no more, though somebody of a higher
+			// scheduling class may keep it from the CPU for long.
+			if o.state == waiting && o != c && r.tasks[o.tid].pickedOn != int(q.cpu)+1 {
 				r.wrongPick(e, o, false, "it goes first because nobody waits, but task %d does", o.tid)
 				return
 			}
@@ -124,11 +126,11 @@ func (r *replay) judgePreempt(q *queue, c *client, e *Event, now uint64) {
 // the two tasks around it.
 func (r *replay) wrongPick(e *Event, better *client, raced bool, format string, args ...any) {
 	raced = raced || r.touched(e, e.TID) || better != nil && (r.touched(e, better.tid) || r.inTransit(e, better.tid))
-	text := fmt.Sprintf(format, args...)
+	text, other := fmt.Sprintf(format, args...), uint32(0)
 	if better != nil {
-		text += r.next(better.tid)
+		text, other = text+r.next(better.tid), better.tid
 	}
-	r.fault(WrongPick, e, raced, "%s", text)
+	r.faultBeside(WrongPick, e, other, raced, "%s", text)
 }
 
 // inTransit says whether another CPU had the task already, though it was not

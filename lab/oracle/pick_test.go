@@ -70,6 +70,8 @@ func TestPicks(t *testing.T) {
 		{"unnamed and wrong", []Event{pick(Dispatch, 0), run(3)}, WrongPick, "task 2 was eligible"},
 		{"rescue", []Event{pick(Rescue, 3), run(3)}, "", ""},
 		{"direct past others", []Event{pick(Direct, 3)}, WrongPick, "nobody waits"},
+		{"direct behind who was picked", []Event{pick(Rescue, 1), pick(Rescue, 2), pick(Direct, 3)}, "", ""},
+		{"direct behind one and past another", []Event{pick(Rescue, 2), pick(Direct, 3)}, WrongPick, "but task 1 does"},
 		{"last while some are eligible", []Event{pick(Last, 3)}, WrongPick, "nobody is eligible, but task 2 is"},
 		{"no pick", []Event{run(2)}, BadRun, "no pick"},
 		{"picked, but waits again", []Event{pick(Dispatch, 2), at(Wait, 0, 2, v-2, v-2+request/2), run(2)}, BadRun, "no pick"},

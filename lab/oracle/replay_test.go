@@ -68,8 +68,9 @@ func TestReport(t *testing.T) {
 	}
 }
 
-// The events around the first fault are those of its queue and of its task, with the
-// one that is wrong among them; where nothing is wrong there are none.
+// The events around the first fault are those of its queue, of its task and of another
+// that it names, with the one that is wrong among them; where nothing is wrong there are
+// none.
 func TestTrail(t *testing.T) {
 	if report := Check(first(simulate(1, 2, 8, 300, ""))); report.Wrong() > 0 || report.Trail != nil {
 		t.Errorf("%d faults, a trail of %d", report.Wrong(), len(report.Trail))
@@ -82,12 +83,21 @@ func TestTrail(t *testing.T) {
 	where, _, _ := strings.Cut(report.Words[0], ":")
 	fields := strings.Fields(where)
 	when, cpu, task := fields[0], fields[2], " task "+fields[len(fields)-1]+" "
-	found := false
+	_, named, _ := strings.Cut(report.Words[0], "but task ")
+	other := " task " + strings.Fields(named)[0] + " "
+	found, elsewhere := false, false
 	for _, line := range report.Trail {
 		found = found || strings.HasPrefix(line, when) && strings.Contains(line, task)
-		if !strings.Contains(line, " CPU "+cpu+" tier") && !strings.Contains(line, task) {
+		if strings.Contains(line, " CPU "+cpu+" tier") {
+			continue
+		}
+		if !strings.Contains(line, task) && !strings.Contains(line, other) {
 			t.Errorf("of another queue and task: %s", line)
 		}
+		elsewhere = elsewhere || strings.Contains(line, other)
+	}
+	if !elsewhere {
+		t.Errorf("nothing about%sin other queues", other)
 	}
 	if !found {
 		t.Errorf("%s is not in\n%s", where, strings.Join(report.Trail, "\n"))

@@ -109,12 +109,17 @@ func (r Report) String() string {
 // fault counts a fault, or a race if an event of another CPU explains it, and
 // says so in words that name time, queue and task.
 func (r *replay) fault(f Fault, e *Event, raced bool, format string, args ...any) {
+	r.faultBeside(f, e, 0, raced, format, args...)
+}
+
+// faultBeside is the same where another task, 0: none, has to do with it.
+func (r *replay) faultBeside(f Fault, e *Event, other uint32, raced bool, format string, args ...any) {
 	counts, words := r.report.Faults, &r.report.Words
 	if raced {
 		counts, words = r.report.Races, &r.report.RaceWords
 	}
 	if !raced && r.report.Trail == nil {
-		r.report.Trail = r.trail(e)
+		r.report.Trail = r.trail(e, other)
 	}
 	counts[f]++
 	if counts[f] <= maxWords {

@@ -7,14 +7,14 @@ const (
 	// the first fault, and trailReach how far they are looked for.
 	trailBefore = 40
 	trailAfter  = 10
-	trailReach  = 4096
+	trailReach  = 1 << 17
 )
 
-// trail is what happened to the queue of e around it, and to its task elsewhere:
-// where the first fault came from.
-func (r *replay) trail(e *Event) (lines []string) {
+// trail is what happened to the queue of e around it, and to its task and another one
+// elsewhere, 0: none: where the first fault came from.
+func (r *replay) trail(e *Event, other uint32) (lines []string) {
 	concerns := func(o *Event) bool {
-		return o.CPU == e.CPU && o.Tier == e.Tier || o.TID == e.TID && e.TID != 0
+		return o.CPU == e.CPU && o.Tier == e.Tier || o.TID != 0 && (o.TID == e.TID || o.TID == other)
 	}
 	first := r.at
 	for n := 0; first > 0 && r.at-first < trailReach && n < trailBefore; {
