@@ -97,7 +97,12 @@ static __always_inline void event_inherit(struct task_struct *p, struct task_ctx
 SEC("tp_btf/sched_process_exec")
 int BPF_PROG(rota_on_exec, struct task_struct *p, int old_pid, struct linux_binprm *bprm)
 {
-	event_ask(ROTA_EVENT_EXEC, p, task_try(p));
+	struct task_ctx *taskc = task_try(p);
+
+	/* A thread other than the first takes over the number of that one. */
+	if (taskc)
+		taskc->tid = p->pid;
+	event_ask(ROTA_EVENT_EXEC, p, taskc);
 	return 0;
 }
 
