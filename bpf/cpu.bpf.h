@@ -49,8 +49,8 @@ struct cpu_queue {
 	u64 seen_w, seen_wv;	 /* departures that are settled */
 	u64 ghosts;		 /* which places of the table are taken */
 	u64 ghost_w;		 /* sum of their weights */
-	u64 ghost_vt;		 /* no ghost is at an earlier one */
-	u64 ghost_deadline_vt;	 /* and none has an earlier deadline */
+	u64 ghost_least_vt;	 /* no ghost is at an earlier one */
+	u64 ghost_due_vt;	 /* and none has an earlier deadline */
 	u32 queued;		 /* put into the dispatch queues, less those taken out here */
 	u32 parked;		 /* of these, at most so many are parked */
 	u32 mixed;		 /* the spans of ready tasks differ */
@@ -104,6 +104,7 @@ struct cpu_ctx {
 	u64 rescue_at_ns;
 	u64 balance_at_ns;
 	u64 load_mean;	  /* of place_load() at the last ticks, scaled by PLACE_MEAN */
+	u64 load_at_ns;	  /* when it was noted */
 	u32 rescue_pause; /* the last dispatch rescued: now the others' turn */
 	/* The cap of the priority tier, all classes together. */
 	u64 window_start_ns;

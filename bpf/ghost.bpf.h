@@ -11,8 +11,8 @@
  * runs beside many that sleep most of the time has soon had its share. The least
  * virtual time and the least deadline of all ghosts spare most picks a look.
  *
- * Limits: a queue has GHOST_MAX; one more takes the place of another, whose debt
- * is forgotten.
+ * Limits: a queue has GHOST_MAX; for one more those go that V has passed, or else one
+ * that it has not, whose debt is forgotten.
  */
 
 /* Takes a ghost out of the table. In the sums it still is. */
@@ -30,6 +30,61 @@ static __always_inline void ghost_end(struct cpu_queue *queue, u32 slot)
 	eevdf_leave(&queue->tree, queue->ghost[slot].vt, queue->ghost[slot].weight);
 }
 
+/* Lets all ghosts go that V has passed and whose deadline comes before this one. */
+static void ghost_sweep(struct cpu_queue *queue, u64 now_vt, u64 deadline_vt)
+{
+	u64 left = queue->ghosts, least_vt = now_vt + GHOST_NEVER_VT, due_vt = least_vt;
+	u32 n;
+
+	kernel_for(n, 0, GHOST_MAX)
+	{
+		u32 slot = left ? __builtin_ctzll(left) & (GHOST_MAX - 1) : 0;
+		const struct cpu_ghost *ghost = &queue->ghost[slot];
+
+		if (!left)
+			break;
+		left &= left - 1;
+		if (!eevdf_before(now_vt, ghost->vt) &&
+		    eevdf_before(ghost->deadline_vt, deadline_vt)) {
+			record_release(queue, slot);
+			ghost_end(queue, slot);
+			continue;
+		}
+		if (eevdf_before(ghost->vt, least_vt))
+			least_vt = ghost->vt;
+		if (eevdf_before(ghost->deadline_vt, due_vt))
+			due_vt = ghost->deadline_vt;
+	}
+	queue->ghost_least_vt = least_vt;
+	queue->ghost_due_vt = due_vt;
+}
+
+/* Who is next has this deadline: lets the ghosts go that come before; true: there were some. */
+static __always_inline bool ghost_release(struct cpu_queue *queue, u64 now_vt, u64 deadline_vt)
+{
+	u64 was = queue->ghosts;
+
+	if (!was || eevdf_before(now_vt, queue->ghost_least_vt) ||
+	    !eevdf_before(queue->ghost_due_vt, deadline_vt))
+		return false;
+	ghost_sweep(queue, now_vt, deadline_vt);
+	return queue->ghosts != was;
+}
+
+/* A place in the table for the ghost of this task. */
+static __always_inline u32 ghost_place(struct cpu_queue *queue, u32 tid, u64 now_vt)
+{
+	u32 slot = tid & (GHOST_MAX - 1);
+
+	if (!~queue->ghosts)
+		ghost_sweep(queue, now_vt, now_vt + GHOST_NEVER_VT);
+	if (~queue->ghosts)
+		return __builtin_ctzll(~queue->ghosts);
+	record_release(queue, slot);
+	ghost_end(queue, slot);
+	return slot;
+}
+
 /*
  * A task that slept at vt becomes a ghost. Its debt is bounded as its lag is: so
  * much less it is ahead, and its deadline.
@@ -37,24 +92,18 @@ static __always_inline void ghost_end(struct cpu_queue *queue, u32 slot)
 static void ghost_make(struct cpu_queue *queue, struct task_ctx *taskc, u64 vt, u64 now_vt)
 {
 	u64 bounded_vt = now_vt - taskc->vt, forgiven_vt = vt - bounded_vt;
-	u32 slot = ~queue->ghosts ? __builtin_ctzll(~queue->ghosts) : taskc->tid;
-	struct cpu_ghost *ghost;
+	u32 slot = ghost_place(queue, taskc->tid, now_vt) & (GHOST_MAX - 1);
+	struct cpu_ghost *ghost = &queue->ghost[slot];
 
-	slot &= GHOST_MAX - 1;
-	if (queue->ghosts & (1ULL << slot)) {
-		record_release(queue, slot);
-		ghost_end(queue, slot);
-	}
-	ghost = &queue->ghost[slot];
 	ghost->vt = bounded_vt;
 	ghost->deadline_vt = taskc->deadline_vt - forgiven_vt;
 	ghost->weight = taskc->weight;
 	ghost->tid = taskc->tid;
 	queue->tree.sum_wv -= (s64)forgiven_vt * (s64)taskc->weight;
-	if (!queue->ghosts || eevdf_before(ghost->vt, queue->ghost_vt))
-		queue->ghost_vt = ghost->vt;
-	if (!queue->ghosts || eevdf_before(ghost->deadline_vt, queue->ghost_deadline_vt))
-		queue->ghost_deadline_vt = ghost->deadline_vt;
+	if (!queue->ghosts || eevdf_before(ghost->vt, queue->ghost_least_vt))
+		queue->ghost_least_vt = ghost->vt;
+	if (!queue->ghosts || eevdf_before(ghost->deadline_vt, queue->ghost_due_vt))
+		queue->ghost_due_vt = ghost->deadline_vt;
 	queue->ghosts |= 1ULL << slot;
 	queue->ghost_w += taskc->weight;
 	taskc->ghost = slot + 1;
@@ -69,39 +118,6 @@ static __always_inline const struct cpu_ghost *ghost_of(const struct cpu_queue *
 	    queue->ghost[*slot].tid != taskc->tid)
 		return NULL;
 	return &queue->ghost[*slot];
-}
-
-/* Who is next has this deadline: lets the ghosts go that come before; true: there were some. */
-static bool ghost_release(struct cpu_queue *queue, u64 now_vt, u64 deadline_vt)
-{
-	u64 was = queue->ghosts, least_vt = now_vt + GHOST_NEVER_VT, due_vt = least_vt;
-	u32 slot;
-
-	if (!was || eevdf_before(now_vt, queue->ghost_vt) ||
-	    !eevdf_before(queue->ghost_deadline_vt, deadline_vt))
-		return false;
-	kernel_for(slot, 0, GHOST_MAX)
-	{
-		const struct cpu_ghost *ghost = &queue->ghost[slot & (GHOST_MAX - 1)];
-
-		if (!(was >> slot))
-			break;
-		if (!(was >> slot & 1))
-			continue;
-		if (!eevdf_before(now_vt, ghost->vt) &&
-		    eevdf_before(ghost->deadline_vt, deadline_vt)) {
-			record_release(queue, slot);
-			ghost_end(queue, slot & (GHOST_MAX - 1));
-			continue;
-		}
-		if (eevdf_before(ghost->vt, least_vt))
-			least_vt = ghost->vt;
-		if (eevdf_before(ghost->deadline_vt, due_vt))
-			due_vt = ghost->deadline_vt;
-	}
-	queue->ghost_vt = least_vt;
-	queue->ghost_deadline_vt = due_vt;
-	return queue->ghosts != was;
 }
 
 /* Nobody else is left: there is nobody who would have to wait. */

@@ -26,6 +26,7 @@
 #define PLACE_SILENT_NS 10000000 /* a count that is wrong for longer is not a race */
 #define PLACE_NEAR_CPUS 4
 #define PLACE_MEAN 8		   /* the mean load moves by so much a part at each tick */
+#define PLACE_STALE_NS 40000000	   /* a CPU that has not ticked for so long was idle: no mean */
 #define PLACE_WAITING_NS 128000000 /* the longest slice, and some ticks */
 
 /* Load of a CPU: the weights that compete for it, without ghosts and departures not yet settled. */
@@ -38,15 +39,21 @@ static __always_inline u64 place_load(const struct cpu_ctx *cpuc)
 }
 
 /* At a tick: tasks that come and go between two moves of others are no reason to move one. */
-static __always_inline void place_note_load(struct cpu_ctx *cpuc)
+static __always_inline void place_note_load(struct cpu_ctx *cpuc, u64 now_ns)
 {
-	u64 mean = cpuc->load_mean;
+	u64 load = place_load(cpuc), mean = cpuc->load_mean;
 
-	WRITE_ONCE(cpuc->load_mean, mean - mean / PLACE_MEAN + place_load(cpuc));
+	if (kernel_since(now_ns, cpuc->load_at_ns) > PLACE_STALE_NS)
+		mean = load * PLACE_MEAN;
+	WRITE_ONCE(cpuc->load_mean, mean - mean / PLACE_MEAN + load);
+	WRITE_ONCE(cpuc->load_at_ns, now_ns);
 }
 
-static __always_inline u64 place_mean(const struct cpu_ctx *cpuc)
+/* The mean load, or the load of now where none is known. */
+static __always_inline u64 place_mean(const struct cpu_ctx *cpuc, u64 load, u64 now_ns)
 {
+	if (kernel_since(now_ns, READ_ONCE(cpuc->load_at_ns)) > PLACE_STALE_NS)
+		return load;
 	return READ_ONCE(cpuc->load_mean) / PLACE_MEAN;
 }
 
@@ -332,7 +339,7 @@ __noinline bool place_balance(u32 cpu, u64 now_ns)
 {
 	struct cpu_ctx *cpuc = cpu_find(cpu);
 	u32 n, size = llc_scan(cpuc->llc);
-	u64 own = place_load(cpuc), mean = place_mean(cpuc), most;
+	u64 own = place_load(cpuc), mean = place_mean(cpuc, own, now_ns), most;
 	s32 from = -1;
 	u32 weight;
 
@@ -348,7 +355,7 @@ __noinline bool place_balance(u32 cpu, u64 now_ns)
 		u32 other = cpu_in_llc(cpuc->llc, cpu + n);
 		u64 load = place_load(cpu_find(other));
 
-		mean = place_mean(cpu_find(other));
+		mean = place_mean(cpu_find(other), load, now_ns);
 		if (load > mean)
 			load = mean;
 		if (load <= most || !cpu_waiting(&cpu_find(other)->queues[0]))

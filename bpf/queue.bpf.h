@@ -83,6 +83,13 @@ static void queue_settle(struct cpu_queue *queue)
 		queue->tree.sum_wv = 0;
 }
 
+/* The same where mostly there are none. */
+static __always_inline void queue_settle_gone(struct cpu_queue *queue)
+{
+	if (READ_ONCE(queue->gone.w) != queue->seen_w)
+		queue_settle(queue);
+}
+
 /* Adds what the running task has done since it was last looked at. */
 static __always_inline void queue_charge_ahead(struct cpu_ctx *cpuc, u64 now_ns)
 {
@@ -140,18 +147,18 @@ static __always_inline u64 queue_first_deadline(struct task_ctx *taskc)
 	return brief_ns;
 }
 
-/* The lag with which a task joins. A debt on this CPU is paid when V has passed it. */
+/*
+ * The lag with which a task joins. A debt on this CPU is paid when V has passed its ghost,
+ * which is all that tells of a debt that a new weight has rounded to nothing.
+ */
 static s64 queue_lag(struct cpu_queue *queue, struct task_ctx *taskc, u64 now_vt)
 {
-	const struct cpu_ghost *ghost;
 	s64 lag_vt = taskc->vt;
 	u32 slot;
+	const struct cpu_ghost *ghost = ghost_of(queue, taskc, &slot);
 
-	if (lag_vt >= 0 || taskc->left != queue->cpu)
-		return lag_vt;
-	ghost = ghost_of(queue, taskc, &slot);
 	if (!ghost)
-		return 0;
+		return lag_vt < 0 && taskc->left == queue->cpu ? 0 : lag_vt;
 	lag_vt = now_vt - ghost->vt;
 	ghost_end(queue, slot);
 	return lag_vt >= 0 ? 0 : eevdf_rescale(lag_vt, ghost->weight, taskc->weight);
@@ -651,6 +658,13 @@ static bool queue_pick_alike(struct cpu_queue *queue, u32 tier, struct cpu_ctx *
 	return false;
 }
 
+/* Lets the ghosts go that come before this deadline, unless it is the last look. */
+static __always_inline bool queue_make_way(struct cpu_queue *queue, u64 now_vt, u64 deadline_vt,
+					   bool last)
+{
+	return !last && ghost_release(queue, now_vt, deadline_vt);
+}
+
 enum queue_choice {
 	QUEUE_NOBODY, /* is eligible, or another CPU was quicker */
 	QUEUE_PREV,   /* who ran goes on */
@@ -660,9 +674,10 @@ enum queue_choice {
 
 /*
  * Chooses the earliest deadline among the eligible. Those who are not and come before it are
- * passed over, or parked where they are many. Not static, as queue_join.
+ * passed over, or parked where they are many. The last look is at who is there, whatever ghosts
+ * come before. Not static, as queue_join.
  */
-__noinline int queue_choose(u32 tier, u32 cpu, struct task_ctx *prevc)
+__noinline int queue_choose(u32 tier, u32 cpu, struct task_ctx *prevc, bool last)
 {
 	struct cpu_queue *queue = cpu_queue(cpu_find(cpu), tier);
 	u64 now_vt = eevdf_now(&queue->tree), until_vt = now_vt + GHOST_NEVER_VT;
@@ -676,7 +691,7 @@ __noinline int queue_choose(u32 tier, u32 cpu, struct task_ctx *prevc)
 	if (queue->parked && !eevdf_before(now_vt, queue->parked_vt))
 		queue_unpark(queue, tier, cpu, now_vt);
 	if (goes_on && !eevdf_before(queue->floor_vt, until_vt))
-		return ghost_release(queue, now_vt, until_vt) ? QUEUE_AGAIN : QUEUE_PREV;
+		return queue_make_way(queue, now_vt, until_vt, last) ? QUEUE_AGAIN : QUEUE_PREV;
 	kernel_for_waiting(it, p, queue_id(tier, cpu))
 	{
 		struct task_ctx *taskc = task_try(p);
@@ -689,10 +704,13 @@ __noinline int queue_choose(u32 tier, u32 cpu, struct task_ctx *prevc)
 		if (!eevdf_before(taskc->deadline_vt, until_vt))
 			break;
 		due = !eevdf_before(now_vt, taskc->vt);
-		if (due && !alone && ghost_release(queue, now_vt, taskc->deadline_vt))
+		/* Who is not due may be once those ghosts have gone that come before. */
+		if ((due || skips == QUEUE_SKIPS) && !alone &&
+		    queue_make_way(queue, now_vt, taskc->deadline_vt, last))
 			return QUEUE_AGAIN;
 		/* Nobody else waits whose turn it could be when ghosts have made way. */
-		if (alone && ghost_release(queue, now_vt, due ? taskc->deadline_vt : until_vt))
+		if (alone &&
+		    queue_make_way(queue, now_vt, due ? taskc->deadline_vt : until_vt, last))
 			due = !eevdf_before(eevdf_now(&queue->tree), taskc->vt);
 		if (!due) {
 			/* A count without an end would have the verifier look at each turn. */
@@ -708,7 +726,7 @@ __noinline int queue_choose(u32 tier, u32 cpu, struct task_ctx *prevc)
 		queue->queued--;
 		return QUEUE_TAKEN;
 	}
-	if (ghost_release(queue, now_vt, until_vt))
+	if (queue_make_way(queue, now_vt, until_vt, last))
 		return QUEUE_AGAIN;
 	return goes_on ? QUEUE_PREV : QUEUE_NOBODY;
 }
@@ -718,8 +736,8 @@ static bool queue_pick(struct cpu_queue *queue, u32 tier, u32 cpu, struct task_c
 {
 	int choice = QUEUE_AGAIN;
 
-	for (u32 turn = 0; turn < QUEUE_TURNS && choice == QUEUE_AGAIN; turn++)
-		choice = queue_choose(tier, cpu, prevc);
+	for (u32 turn = 1; turn <= QUEUE_TURNS && choice == QUEUE_AGAIN; turn++)
+		choice = queue_choose(tier, cpu, prevc, turn == QUEUE_TURNS);
 	if (choice == QUEUE_TAKEN || choice == QUEUE_PREV)
 		return choice == QUEUE_TAKEN;
 	queue_check_empty(queue, tier, cpu);
@@ -734,15 +752,13 @@ static bool queue_pick(struct cpu_queue *queue, u32 tier, u32 cpu, struct task_c
 	return true;
 }
 
-/* Who runs goes on, because nobody waits: it comes after ghosts with earlier deadlines still. */
-static void queue_go_on(struct cpu_queue *queue, const struct task_ctx *prevc)
+/* Who runs was not compared with ghosts: it comes after those of an earlier deadline still. */
+static __always_inline void queue_go_on(struct cpu_queue *queue, const struct task_ctx *taskc)
 {
-	u64 now_vt;
-
 	if (!queue->ghosts)
 		return;
-	now_vt = eevdf_now(&queue->tree);
-	ghost_release(queue, now_vt, prevc->deadline_vt);
+	queue_settle_gone(queue);
+	ghost_release(queue, eevdf_now(&queue->tree), taskc->deadline_vt);
 }
 
 /*
@@ -762,8 +778,7 @@ __noinline bool queue_dispatch(u32 tier, u32 cpu, struct task_ctx *prevc)
 			queue_go_on(queue, prevc);
 		return false;
 	}
-	if (READ_ONCE(queue->gone.w) != queue->seen_w)
-		queue_settle(queue);
+	queue_settle_gone(queue);
 	if (queue->parked || queue->mixed || queue->ghosts ||
 	    (prevc && queue_span(prevc) != queue->span_vt))
 		return queue_pick(queue, tier, cpu, prevc);

@@ -368,7 +368,7 @@ void ROTA_OP(tick, struct task_struct *p)
 	if (taskc)
 		event_follow(p, taskc);
 	group_tick(now_ns);
-	place_note_load(cpuc);
+	place_note_load(cpuc, now_ns);
 	if ((limit_groups && limited(p, cpuc, cpu, now_ns)) ||
 	    outran(cpuc, cpuc->curr_tier, now_ns))
 		kernel_set_slice(p, 0);
@@ -438,6 +438,8 @@ void ROTA_OP(running, struct task_struct *p)
 	cpuc->curr_demoted = 0;
 	cpuc->curr_raised = taskc->tier != ROTA_PRIORITY && task_boosted(taskc);
 	cpuc->curr_safe_vt = queue_safe(taskc, cpu_queue(cpuc, taskc->tier));
+	if (!cpuc->asked && taskc->tier != ROTA_PRIORITY)
+		queue_go_on(cpu_queue(cpuc, taskc->tier), taskc);
 	record_note(ROTA_RECORD_RUN, 0, taskc, cpu, 0);
 	cpu_counters(cpu)->dispatches[taskc->tier < ROTA_NONE ? taskc->tier : ROTA_FAIR]++;
 	count_wait(taskc, now_ns);

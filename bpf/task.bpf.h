@@ -236,11 +236,10 @@ static void task_reweigh(struct task_ctx *taskc, u32 weight)
 
 /*
  * Between tiers, which have clocks of their own, lag is lost; but who is boosted
- * comes back to what it was owed, and to what was left of its request.
+ * comes back to what it was owed or owes, and to what was left of its request.
  */
 static void task_change_tier(struct task_ctx *taskc, u32 tier)
 {
-	taskc->ghost = 0;
 	if (taskc->level != taskc->class && !taskc->fair_weight) {
 		taskc->fair_vt = taskc->vt;
 		taskc->fair_weight = taskc->weight;
@@ -251,6 +250,7 @@ static void task_change_tier(struct task_ctx *taskc, u32 tier)
 		taskc->tier = tier;
 		return;
 	} else {
+		taskc->ghost = 0;
 		taskc->rest_vt = 0;
 		taskc->fair_weight = 0;
 	}
