@@ -2,9 +2,14 @@ package oracle
 
 import "slices"
 
-// maxGhosts is how many ghosts a queue has at most: one more takes the place of
-// another, whose debt is forgotten.
-const maxGhosts = 64
+const (
+	// maxGhosts is how many ghosts a queue has at most: for one more all go that
+	// V has passed, or else one that it has not, whose debt is forgotten.
+	maxGhosts = 64
+	// maxLooks is how often a choice is made anew because ghosts went: the last
+	// leaves them alone.
+	maxLooks = 8
+)
 
 // haunt makes a client a ghost at v. A debt that was cut brings its deadline as
 // much nearer.
@@ -57,7 +62,8 @@ func (q *queue) ghostLike(e *Event) (ghost *client, alike bool) {
 	return ghost, false
 }
 
-// release holds the end of a ghost: V has passed it, or it makes room for another.
+// release holds the end of a ghost: V has passed it, or it makes room for another
+// where V has passed none.
 func (r *replay) release(q *queue, e *Event) {
 	now := r.checkV(q, e)
 	g, alike := q.ghostLike(e)
@@ -65,21 +71,25 @@ func (r *replay) release(q *queue, e *Event) {
 		r.fault(BadRelease, e, r.foreign(e, q), "the model has no ghost of it, and %d of others", len(q.ghosts))
 		return
 	}
-	if len(q.ghosts) >= maxGhosts {
+	full := len(q.ghosts) >= maxGhosts
+	if full {
 		q.room = now
 	}
-	switch {
+	switch first := q.ghosts[0]; {
 	case !alike:
 		r.fault(BadRelease, e, false, "v %d, deadline %d, weight %d; its ghost has v %d, deadline %d, weight %d",
 			e.V, e.Deadline, e.Weight, g.v, g.deadline, g.weight)
-	case apart(g.v, now) > r.roundOf(q) && len(q.ghosts) < maxGhosts:
+	case apart(g.v, now) > r.roundOf(q) && !full:
 		r.fault(BadRelease, e, r.foreign(e, q), "its ghost at v %d is %d units after V %d", g.v, apart(g.v, now), now)
+	case apart(g.v, now) > r.roundOf(q) && apart(now, first.v) > r.roundOf(q):
+		r.fault(BadRelease, e, r.foreign(e, q), "its ghost makes room, %d units after V %d, and V has passed that of task %d by %d",
+			apart(g.v, now), now, first.tid, apart(now, first.v))
 	}
 	q.banish(g)
 }
 
-// roomFor is V before another ghost made room for the one of this departure: the
-// scheduler computes it once for both.
+// roomFor is V before other ghosts made room for the one of this departure: the
+// scheduler computes it once for all.
 func (q *queue) roomFor(e *Event) (others []uint64) {
 	if e.How&LeaveGhost != 0 && q.room != 0 {
 		others = []uint64{q.room}
@@ -92,7 +102,7 @@ func (q *queue) roomFor(e *Event) (others []uint64) {
 // nobody else could have been, they are let go but once, and V that goes on by that
 // may pass more of them.
 func (r *replay) judgeGhosts(q *queue, c *client, e *Event, now uint64) {
-	if len(q.ghosts) == 0 || !r.choice(q, c) {
+	if len(q.ghosts) == 0 || q.looks >= maxLooks-1 || !r.choice(q, c) {
 		return
 	}
 	for _, g := range q.ghosts {

@@ -49,6 +49,8 @@ func TestGhosts(t *testing.T) {
 	ran.Span = 3 * ms
 	waits := at(Wait, 0, 1, ran.V, ran.Deadline)
 	pick := Event{Kind: Pick, How: Dispatch, TID: 3}
+	keep := Event{Kind: Pick, How: Keep, TID: 3}
+	runs := Event{Kind: Run, TID: 3}
 	anew := func(v uint64) Event { return at(Join, 0, 2, v, v+request) }
 	heavier := at(Join, 0, 2, v+10666664, v+10666664+request/2) // twice as far, beside as much
 	heavier.Weight = 2048
@@ -78,6 +80,8 @@ func TestGhosts(t *testing.T) {
 		{"first by deadline", []Event{ghost, ran, waits, release(func(*Event) {}), pick}, ""},
 		{"left there though first", []Event{ghost, ran, waits, pick}, BadRelease},
 		{"left there twice, counted once", []Event{ghost, ran, waits, pick, pick}, BadRelease},
+		{"left there though who is kept comes after it", []Event{ghost, pick, runs, ran, waits, keep}, BadRelease},
+		{"gone before who is kept", []Event{ghost, pick, runs, ran, waits, release(func(*Event) {}), keep}, ""},
 		{"left there and nobody else waits", []Event{ghost, ran, {Kind: Pull, TID: 1}, pick}, ""},
 		{"left there and not passed", []Event{ghost, at(Wait, 0, 1, v, v+request), pick}, ""},
 	} {
@@ -186,8 +190,40 @@ func crowd(ghosts int, cheat string, then func(s *sim, q *simQueue)) *Record {
 	return s.rec
 }
 
-// Of 65 ghosts one makes room, whatever its v. V of the departure that it makes room
-// for is the one before.
+// A choice is made anew for each ghost that goes, eight times: the eighth leaves alone
+// who comes first then. Of nine ghosts all come before task 2.
+func TestLastLook(t *testing.T) {
+	for looks, want := range map[int]bool{maxLooks - 2: true, maxLooks - 1: false} {
+		s := newSim(1, 1, 11)
+		q := s.queues[0]
+		for i, task := range s.tasks {
+			if task.w, task.slice = 1024, ms; i < 2 {
+				task.slice = 20 * ms
+			}
+			s.join(0, q, task)
+			if i < 2 {
+				s.write(0, q, task, Event{Kind: Wait})
+				continue
+			}
+			task.v += simVirtual(1000, task.w)
+			s.write(0, q, task, Event{Kind: Charge, Span: 1000})
+			s.leave(0, q, task, true)
+		}
+		s.tasks[0].v += simVirtual(10*ms, 1024)
+		s.write(0, q, s.tasks[0], Event{Kind: Charge, Span: 10 * ms})
+		for range looks {
+			v, _ := q.now()
+			s.end(q, q.due(v, s.tasks[1]))
+		}
+		s.write(0, q, s.tasks[1], Event{Kind: Pick, How: Dispatch})
+		if report := Check(s.rec); (report.Faults[BadRelease] > 0) != want || report.Wrong() != report.Faults[BadRelease] {
+			t.Errorf("after %d looks, a ghost left is a fault: want %t\n%s", looks, want, report)
+		}
+	}
+}
+
+// For the 65th ghost those go that V has passed, or else one, whatever its v. V of the
+// departure for which they make room is the one before.
 func TestRoomForGhosts(t *testing.T) {
 	comes := func(s *sim, q *simQueue) { s.join(0, q, s.tasks[len(s.tasks)-1]) }
 	ends := func(s *sim, q *simQueue) {
@@ -217,6 +253,7 @@ func TestRoomForGhosts(t *testing.T) {
 		{"65 and another V", maxGhosts + 1, "", other, WrongV},
 		{"65 and something between", maxGhosts + 1, "", between, WrongV},
 		{"65 and no release", maxGhosts + 1, "room", func(*sim, *simQueue) {}, BadLeave},
+		{"65 and the youngest for those that V has passed", maxGhosts + 1, "young", func(*sim, *simQueue) {}, BadRelease},
 		{"too early, for none", maxGhosts - 1, "", ends, BadRelease},
 	} {
 		t.Run(test.name, func(t *testing.T) {

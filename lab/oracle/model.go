@@ -78,7 +78,8 @@ type queue struct {
 	fix     wide   // what sum lacks since a fault
 	suspect wide   // what it would lack if the last V recorded were right
 	still   uint64 // V of the queue while it is empty
-	room    uint64 // V before a ghost made room for the next event's, 0: it did not
+	room    uint64 // V before ghosts made room for the next event's, 0: they did not
+	looks   int    // ghosts that were let go for the next event
 	longest uint32 // slice of any task since the queue was empty, ns
 	past    past
 	jumps   jumps

@@ -38,11 +38,9 @@ func (r *replay) pick(q *queue, e *Event) {
 	}
 	r.report.Checked++
 	switch e.How {
-	case Dispatch:
+	case Dispatch, Keep:
 		r.judge(q, c, e, now)
 		r.judgeGhosts(q, c, e, now)
-	case Keep:
-		r.judge(q, c, e, now)
 	case Preempt:
 		r.judgePreempt(q, c, e, now)
 	case Direct:

@@ -126,8 +126,12 @@ func (r *replay) task(tid uint32) *task {
 }
 
 func (r *replay) step(q *queue, e *Event) {
-	if e.Kind != Leave && e.Kind != Pull {
-		q.room = 0
+	switch e.Kind {
+	case Release:
+		q.looks++
+	case Leave, Pick, Pull: // of a Leave and of a Pick they are a part
+	default:
+		q.room, q.looks = 0, 0
 	}
 	if e.Kind <= Release {
 		before, some := q.paid(), len(q.clients) > 0

@@ -1,5 +1,7 @@
 package oracle
 
+import "slices"
+
 // disperse lets all ghosts go without a word, where nobody else is.
 func (q *simQueue) disperse() {
 	for _, t := range q.all {
@@ -68,7 +70,8 @@ func (s *sim) end(q *simQueue, g *simTask) {
 	q.remove(g)
 }
 
-// makeRoom lets the youngest ghost go where there are as many as may be.
+// makeRoom lets all ghosts go that V has passed where there are as many as may be, or
+// else the youngest.
 func (s *sim) makeRoom(q *simQueue) {
 	var ghosts []*simTask
 	for _, t := range q.all {
@@ -76,7 +79,15 @@ func (s *sim) makeRoom(q *simQueue) {
 			ghosts = append(ghosts, t)
 		}
 	}
-	if len(ghosts) == 64 && !s.does("room") {
-		s.end(q, ghosts[63])
+	if len(ghosts) < 64 || s.does("room") {
+		return
+	}
+	v, _ := q.now()
+	passed := slices.DeleteFunc(slices.Clone(ghosts), func(t *simTask) bool { return int64(t.v-v) > 0 })
+	if len(passed) == 0 || s.does("young") {
+		passed = ghosts[63:]
+	}
+	for _, t := range passed {
+		s.end(q, t)
 	}
 }

@@ -3,8 +3,8 @@ package oracle
 import "fmt"
 
 const (
-	// trailBefore and trailAfter are how many events of a queue are shown around
-	// the first fault, and trailReach how far they are looked for.
+	// trailBefore and trailAfter are how many events that concern the first fault are
+	// shown around it, and trailReach how far they are looked for.
 	trailBefore = 40
 	trailAfter  = 10
 	trailReach  = 1 << 17
