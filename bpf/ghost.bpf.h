@@ -30,24 +30,30 @@ static __always_inline void ghost_end(struct cpu_queue *queue, u32 slot)
 	eevdf_leave(&queue->tree, queue->ghost[slot].vt, queue->ghost[slot].weight);
 }
 
-/* Lets all ghosts go that V has passed and whose deadline comes before this one. */
-static void ghost_sweep(struct cpu_queue *queue, u64 now_vt, u64 deadline_vt)
+/*
+ * Lets all ghosts go that V has passed and whose deadline comes before this one. Not
+ * static: the verifier then looks at it once and not in each turn of its callers' loops.
+ */
+__noinline int ghost_sweep(struct cpu_queue *queue, u64 now_vt, u64 deadline_vt)
 {
-	u64 left = queue->ghosts, least_vt = now_vt + GHOST_NEVER_VT, due_vt = least_vt;
-	u32 n;
+	u64 least_vt = now_vt + GHOST_NEVER_VT, due_vt = least_vt, left;
+	u32 slot;
 
-	kernel_for(n, 0, GHOST_MAX)
+	if (!queue)
+		return 0;
+	left = queue->ghosts;
+	kernel_for(slot, 0, GHOST_MAX)
 	{
-		u32 slot = left ? __builtin_ctzll(left) & (GHOST_MAX - 1) : 0;
-		const struct cpu_ghost *ghost = &queue->ghost[slot];
+		const struct cpu_ghost *ghost = &queue->ghost[slot & (GHOST_MAX - 1)];
 
-		if (!left)
+		if (!(left >> slot))
 			break;
-		left &= left - 1;
+		if (!(left >> slot & 1))
+			continue;
 		if (!eevdf_before(now_vt, ghost->vt) &&
 		    eevdf_before(ghost->deadline_vt, deadline_vt)) {
 			record_release(queue, slot);
-			ghost_end(queue, slot);
+			ghost_end(queue, slot & (GHOST_MAX - 1));
 			continue;
 		}
 		if (eevdf_before(ghost->vt, least_vt))
@@ -57,6 +63,7 @@ static void ghost_sweep(struct cpu_queue *queue, u64 now_vt, u64 deadline_vt)
 	}
 	queue->ghost_least_vt = least_vt;
 	queue->ghost_due_vt = due_vt;
+	return 0;
 }
 
 /* Who is next has this deadline: lets the ghosts go that come before; true: there were some. */

@@ -713,11 +713,11 @@ __noinline int queue_choose(u32 tier, u32 cpu, struct task_ctx *prevc, bool last
 		    queue_make_way(queue, now_vt, due ? taskc->deadline_vt : until_vt, last))
 			due = !eevdf_before(eevdf_now(&queue->tree), taskc->vt);
 		if (!due) {
-			/* A count without an end would have the verifier look at each turn. */
-			if (skips < QUEUE_SKIPS)
-				skips++;
-			else
+			if (skips >= QUEUE_SKIPS)
 				queue_park(queue, &it, p, taskc);
+			/* A count without an end would have the verifier look at each turn. */
+			if (skips <= QUEUE_SKIPS)
+				skips++;
 			continue;
 		}
 		if (!cpu_allows(p, cpu) || !kernel_move(&it, p, DSQ_LOCAL, 0))

@@ -238,6 +238,7 @@ static void keep(struct task_struct *prev, struct task_ctx *prevc, struct cpu_ct
 {
 	cpuc->curr_rescued = 0;
 	cpuc->local_taken = 0;
+	cpuc->asked = 0;
 	queue_note_waiting(cpuc, prevc->tier, now_ns);
 	record_pick(ROTA_PICK_KEEP, prevc, cpuc, prev->thread_info.cpu);
 	if (cpu_waiting(cpu_queue(cpuc, prevc->tier)))
