@@ -1,0 +1,52 @@
+//go:build vm
+
+package rota
+
+import (
+	"regexp"
+	"strconv"
+	"testing"
+)
+
+// visitors puts two hogs on each CPU, and five tasks that wake every ms and stay where they
+// are: now this CPU has most to do, now that one. It says how often the hogs changed CPUs in
+// 3 s, and how far the one that had most CPU time is from the one that had least, in percent.
+const visitors = `
+stress-ng --quiet --cpu 8 --cpu-method int64 & stress=$!
+cyclictest --policy=other --quiet --threads=20 --affinity --interval=1000 --distance=37 > /dev/null & naps=$!
+sleep 2
+hogs=$(grep -l stress-ng-cpu /proc/[0-9]*/comm | cut -d/ -f3)
+field() { for hog in $hogs; do grep "$1 " /proc/$hog/sched; done; }
+moves() { field nr_migrations | awk '{sum += $3} END {print sum}'; }
+runtime() { field se.sum_exec_runtime | awk '{print $3}'; }
+before=$(moves); runtime > /before
+sleep 3
+after=$(moves); runtime > /after
+echo "hogs $(echo $hogs | wc -w)"
+echo "moves $((after - before))"
+paste /before /after | awk '{ms = $2 - $1; if (NR == 1 || ms < least) least = ms; if (ms > most) most = ms}
+	END {print "spread " int(100 * (most / least - 1))}'
+kill $stress $naps
+`
+
+var visited = regexp.MustCompile(`(?m)^(hogs|moves|spread) (\d+)`)
+
+// TestHogsStay lets tasks come and go beside hogs: that is no reason for a hog to move, and
+// yet the hogs share the CPUs.
+func TestHogsStay(t *testing.T) {
+	t.Parallel()
+	out := lab(t, "exec", "--sched", "rota", "--tool", "cyclictest", "--tool", "stress-ng", "--", visitors)
+	got := map[string]int{}
+	for _, m := range visited.FindAllStringSubmatch(out, -1) {
+		got[m[1]], _ = strconv.Atoi(m[2])
+	}
+	if got["hogs"] != 8 || len(got) != 3 {
+		t.Fatalf("measured %v, must be 8 hogs, their moves and their spread", got)
+	}
+	if got["moves"] > 40 {
+		t.Errorf("the hogs moved %d times in 3 s, must be at most 40", got["moves"])
+	}
+	if got["spread"] > 10 {
+		t.Errorf("the hog with most CPU time had %d %% more than the one with least, must be at most 10", got["spread"])
+	}
+}
