@@ -224,7 +224,9 @@ func (s *Scheduler) attach(o *image) error {
 	}
 	s.links = append(s.links, hook)
 	s.want(s.params.reasons(), o)
+	free := occupyBelow(s.links)
 	ops, err := link.AttachStructOps(link.StructOpsOptions{Map: s.coll.Maps["rota_ops"]})
+	free()
 	if err != nil {
 		return fmt.Errorf("attach scheduler: %w", attachHint(err))
 	}
@@ -234,6 +236,33 @@ func (s *Scheduler) attach(o *image) error {
 
 // lastFD is above all other descriptors of the daemon, and below the usual limit.
 const lastFD = 900
+
+// occupyBelow takes the free descriptors below those of these links, until free is called:
+// what is opened meanwhile has a higher one. The scheduler is on before the call that
+// attaches it returns, and a daemon that is killed then has not come to holdLast.
+func occupyBelow(links []io.Closer) (free func()) {
+	highest := 0
+	for _, l := range links {
+		if holder, ok := l.(interface{ FD() int }); ok {
+			highest = max(highest, holder.FD())
+		}
+	}
+	var taken []int
+	free = func() {
+		for _, fd := range taken {
+			unix.Close(fd)
+		}
+	}
+	fd, err := unix.Open("/dev/null", unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	for err == nil {
+		taken = append(taken, fd)
+		if fd > highest {
+			break
+		}
+		fd, err = unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, 0)
+	}
+	return free
+}
 
 // holdLast gives the link of the scheduler the highest descriptor. Of what a killed
 // daemon had the kernel lets go in the opposite order (task works are a stack): every

@@ -3,11 +3,13 @@ package sched
 import (
 	"bytes"
 	"encoding/binary"
+	"io"
 	"strings"
 	"testing"
 
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/btf"
+	"golang.org/x/sys/unix"
 )
 
 // opsTable is an object whose ops table has these members, 8 bytes each and
@@ -121,4 +123,35 @@ func opsOffset(t *testing.T, spec *ebpf.CollectionSpec, name string) uint32 {
 	}
 	t.Fatalf("no ops.%s", name)
 	return 0
+}
+
+// numbered stands for the link with this descriptor.
+type numbered int
+
+func (numbered) Close() error { return nil }
+func (n numbered) FD() int    { return int(n) }
+
+// TestOccupyBelow opens a descriptor while lower ones than those of the links are free: it
+// gets a higher one all the same, and afterwards the low ones are free again.
+func TestOccupyBelow(t *testing.T) {
+	null := func() int {
+		fd, err := unix.Open("/dev/null", unix.O_RDONLY|unix.O_CLOEXEC, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { unix.Close(fd) })
+		return fd
+	}
+	const hook = 300
+	if low := null(); low > hook {
+		t.Fatalf("the lowest free descriptor is %d", low)
+	}
+	free := occupyBelow([]io.Closer{numbered(7), numbered(hook), io.NopCloser(nil)})
+	if during := null(); during <= hook {
+		t.Errorf("descriptor %d while those up to %d are taken", during, hook)
+	}
+	free()
+	if after := null(); after >= hook {
+		t.Errorf("descriptor %d afterwards: those below %d are not free", after, hook)
+	}
 }
