@@ -191,17 +191,22 @@ func crowd(ghosts int, cheat string, then func(s *sim, q *simQueue)) *Record {
 }
 
 // A choice is made anew for each ghost that goes, eight times: the eighth leaves alone
-// who comes first then. Of nine ghosts all come before task 2.
+// who comes first then. Of nine ghosts all come before task 2. Those that went before
+// task 3 left are not of the choice after that.
 func TestLastLook(t *testing.T) {
-	for looks, want := range map[int]bool{maxLooks - 2: true, maxLooks - 1: false} {
-		s := newSim(1, 1, 11)
+	for _, test := range []struct {
+		looks  int
+		leaves bool
+		want   bool
+	}{{maxLooks - 2, false, true}, {maxLooks - 1, false, false}, {maxLooks - 1, true, true}} {
+		s := newSim(1, 1, 12)
 		q := s.queues[0]
 		for i, task := range s.tasks {
-			if task.w, task.slice = 1024, ms; i < 2 {
-				task.slice = 20 * ms
+			if task.w, task.slice = 1024, ms; i < 3 {
+				task.slice = []uint32{100 * ms, 20 * ms, 100 * ms}[i]
 			}
 			s.join(0, q, task)
-			if i < 2 {
+			if i < 3 {
 				s.write(0, q, task, Event{Kind: Wait})
 				continue
 			}
@@ -211,13 +216,16 @@ func TestLastLook(t *testing.T) {
 		}
 		s.tasks[0].v += simVirtual(10*ms, 1024)
 		s.write(0, q, s.tasks[0], Event{Kind: Charge, Span: 10 * ms})
-		for range looks {
+		for range test.looks {
 			v, _ := q.now()
 			s.end(q, q.due(v, s.tasks[1]))
 		}
+		if test.leaves {
+			s.leave(0, q, s.tasks[2], true)
+		}
 		s.write(0, q, s.tasks[1], Event{Kind: Pick, How: Dispatch})
-		if report := Check(s.rec); (report.Faults[BadRelease] > 0) != want || report.Wrong() != report.Faults[BadRelease] {
-			t.Errorf("after %d looks, a ghost left is a fault: want %t\n%s", looks, want, report)
+		if report := Check(s.rec); (report.Faults[BadRelease] > 0) != test.want || report.Wrong() != report.Faults[BadRelease] {
+			t.Errorf("%+v: is a ghost left a fault?\n%s", test, report)
 		}
 	}
 }
@@ -234,11 +242,13 @@ func TestRoomForGhosts(t *testing.T) {
 		comes(s, q)
 		s.rec.Parts[0][len(s.rec.Parts[0])-2].NowV += 100_000
 	}
-	between := func(s *sim, q *simQueue) { // the departure is about itself alone
-		part := s.rec.Parts[0]
-		wait := part[0]
-		wait.Kind, wait.Time = Wait, part[len(part)-2].Time
-		s.rec.Parts[0] = slices.Insert(part, len(part)-1, wait)
+	between := func(kind Kind, how uint16) func(*sim, *simQueue) { // the departure is about itself alone
+		return func(s *sim, q *simQueue) {
+			part := s.rec.Parts[0]
+			e := part[0]
+			e.Kind, e.How, e.Time = kind, how, part[len(part)-2].Time
+			s.rec.Parts[0] = slices.Insert(part, len(part)-1, e)
+		}
 	}
 	for _, test := range []struct {
 		name   string
@@ -251,7 +261,8 @@ func TestRoomForGhosts(t *testing.T) {
 		{"65", maxGhosts + 1, "", comes, ""},
 		{"80", maxGhosts + 16, "", comes, ""},
 		{"65 and another V", maxGhosts + 1, "", other, WrongV},
-		{"65 and something between", maxGhosts + 1, "", between, WrongV},
+		{"65 and something between", maxGhosts + 1, "", between(Wait, 0), WrongV},
+		{"65 and a pick between", maxGhosts + 1, "", between(Pick, Rescue), WrongV},
 		{"65 and no release", maxGhosts + 1, "room", func(*sim, *simQueue) {}, BadLeave},
 		{"65 and the youngest for those that V has passed", maxGhosts + 1, "young", func(*sim, *simQueue) {}, BadRelease},
 		{"too early, for none", maxGhosts - 1, "", ends, BadRelease},

@@ -129,7 +129,11 @@ func (r *replay) step(q *queue, e *Event) {
 	switch e.Kind {
 	case Release:
 		q.looks++
-	case Leave, Pick, Pull: // of a Leave and of a Pick they are a part
+	case Pull:
+	case Leave: // room is for it
+		q.looks = 0
+	case Pick: // the looks are its
+		q.room = 0
 	default:
 		q.room, q.looks = 0, 0
 	}
@@ -152,6 +156,7 @@ func (r *replay) step(q *queue, e *Event) {
 		r.release(q, e)
 	case Pick:
 		r.pick(q, e)
+		q.looks = 0
 	case Pull:
 		// It may have come here, and gone, a moment ago.
 		c := q.members[e.TID]
