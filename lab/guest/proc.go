@@ -282,3 +282,25 @@ func isFile(path string) bool {
 func baseEnv() []string {
 	return []string{"PATH=/bin:/usr/bin:/sbin:/usr/sbin", "HOME=/root", "TMPDIR=/tmp", "LC_ALL=C"}
 }
+
+// Threads says of each thread that the program still has what state it is in and where in
+// the kernel it is: what one that was killed still waits for.
+func (p *Proc) Threads() string {
+	stats, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", p.Pid))
+	var threads []string
+	for _, path := range stats {
+		stat, _ := os.ReadFile(path)
+		stack, _ := os.ReadFile(filepath.Join(filepath.Dir(path), "stack"))
+		_, state, tid := parseStat(string(stat))
+		var calls []string
+		for line := range strings.Lines(string(stack)) {
+			call, _, _ := strings.Cut(strings.TrimPrefix(strings.TrimSpace(line), "[<0>] "), "+")
+			calls = append(calls, call)
+		}
+		threads = append(threads, fmt.Sprintf("%s %s in %s", tid, state, strings.Join(calls, " < ")))
+	}
+	if len(threads) == 0 {
+		return "none"
+	}
+	return strings.Join(threads, "; ")
+}

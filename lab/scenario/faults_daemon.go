@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
@@ -182,7 +181,7 @@ func killWith(signal syscall.Signal) func(*faultRun) error {
 			return err
 		}
 		if !r.becomesAttached(false, backLimit) {
-			return fmt.Errorf("daemon after %v: the scheduler is still attached after %v; its threads: %s", signal, backLimit, threadsOf(daemon.Pid))
+			return fmt.Errorf("daemon after %v: the scheduler is still attached after %v; its threads: %s", signal, backLimit, daemon.Threads())
 		}
 		if err := r.alive(); err != nil {
 			return err
@@ -192,29 +191,6 @@ func killWith(signal syscall.Signal) func(*faultRun) error {
 		}
 		return nil
 	}
-}
-
-// threadsOf says of each thread that a process still has what state it is in and where in
-// the kernel it is: what a process that was killed still waits for.
-func threadsOf(pid int) string {
-	stats, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", pid))
-	if len(stats) == 0 {
-		return "none"
-	}
-	var threads []string
-	for _, path := range stats {
-		stat, _ := os.ReadFile(path)
-		stack, _ := os.ReadFile(filepath.Join(filepath.Dir(path), "stack"))
-		_, rest, _ := strings.Cut(string(stat), ") ")
-		state, _, _ := strings.Cut(rest, " ")
-		var calls []string
-		for line := range strings.Lines(string(stack)) {
-			call, _, _ := strings.Cut(strings.TrimPrefix(strings.TrimSpace(line), "[<0>] "), "+")
-			calls = append(calls, call)
-		}
-		threads = append(threads, fmt.Sprintf("%s %s in %s", filepath.Base(filepath.Dir(path)), state, strings.Join(calls, " < ")))
-	}
-	return strings.Join(threads, "; ")
 }
 
 // restart starts the daemon again after all of that.
