@@ -224,60 +224,42 @@ func (s *Scheduler) attach(o *image) error {
 	}
 	s.links = append(s.links, hook)
 	s.want(s.params.reasons(), o)
-	free := occupyBelow(s.links)
+	free := occupyBelow(lastFD)
 	ops, err := link.AttachStructOps(link.StructOpsOptions{Map: s.coll.Maps["rota_ops"]})
 	free()
 	if err != nil {
 		return fmt.Errorf("attach scheduler: %w", attachHint(err))
 	}
-	s.links = append([]io.Closer{holdLast(ops)}, s.links...)
+	s.links = append([]io.Closer{ops}, s.links...)
 	return nil
 }
 
 // lastFD is above all other descriptors of the daemon, and below the usual limit.
 const lastFD = 900
 
-// occupyBelow takes the free descriptors below those of these links, until free is called:
-// what is opened meanwhile has a higher one. The scheduler is on before the call that
-// attaches it returns, and a daemon that is killed then has not come to holdLast.
-func occupyBelow(links []io.Closer) (free func()) {
-	highest := 0
-	for _, l := range links {
-		if holder, ok := l.(interface{ FD() int }); ok {
-			highest = max(highest, holder.FD())
-		}
-	}
+// occupyBelow takes all free descriptors below fd until free is called: what is opened
+// meanwhile has a higher one. Of what a killed daemon had the kernel lets go in the opposite
+// order (task works are a stack): with the highest descriptor for the link of the scheduler
+// every task has the kernel's own scheduler before the hooks go, which takes long. The
+// scheduler is on before the call that attaches it returns: its first descriptor must be
+// that one. Where the limit is lower it takes a little longer, then.
+func occupyBelow(fd int) (free func()) {
 	var taken []int
 	free = func() {
 		for _, fd := range taken {
 			unix.Close(fd)
 		}
+		taken = nil
 	}
-	fd, err := unix.Open("/dev/null", unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	next, err := unix.Open("/dev/null", unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	for err == nil {
-		taken = append(taken, fd)
-		if fd > highest {
-			break
+		if taken = append(taken, next); next >= fd {
+			return free
 		}
-		fd, err = unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, 0)
+		next, err = unix.FcntlInt(uintptr(next), unix.F_DUPFD_CLOEXEC, 0)
 	}
+	free()
 	return free
-}
-
-// holdLast gives the link of the scheduler the highest descriptor. Of what a killed
-// daemon had the kernel lets go in the opposite order (task works are a stack): every
-// task then has the kernel's own scheduler before the hooks go, which takes long.
-func holdLast(ops link.Link) io.Closer {
-	holder, ok := ops.(interface{ FD() int })
-	if !ok {
-		return ops
-	}
-	fd, err := unix.FcntlInt(uintptr(holder.FD()), unix.F_DUPFD_CLOEXEC, lastFD)
-	if err != nil {
-		return ops // a small limit: it takes a little longer, then
-	}
-	ops.Close()
-	return os.NewFile(uintptr(fd), "scheduler")
 }
 
 // unlink detaches the scheduler and its hooks. While the kernel takes its tasks
