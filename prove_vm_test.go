@@ -250,30 +250,6 @@ func TestClassWhileItWaits(t *testing.T) {
 	}
 }
 
-// naps has six tasks wake every ms or so, on a CPU that two others always want.
-const naps = `
-taskset 2 stress-ng --quiet --cpu 2 &
-sleep 1
-cyclictest --policy=other --quiet --threads=6 --affinity=1 --interval=1000 --distance=170 --loops=2000
-kill %1
-`
-
-// TestTurnEndsBetweenTicks wakes tasks beside turns that are over: they do not wait for the
-// tick, which comes every 4 ms.
-func TestTurnEndsBetweenTicks(t *testing.T) {
-	t.Parallel()
-	out := lab(t, "exec", "--sched", "rota", "--tool", "cyclictest", "--tool", "stress-ng", "--tool", "taskset", "--", naps)
-	waits := regexp.MustCompile(`Max: +(\d+)`).FindAllStringSubmatch(out, -1)
-	if len(waits) != 6 {
-		t.Fatalf("%d threads measured, must be 6", len(waits))
-	}
-	for _, longest := range waits {
-		if us, _ := strconv.Atoi(longest[1]); us >= 4000 {
-			t.Errorf("a task waited for %d us, must be less than a tick", us)
-		}
-	}
-}
-
 // TestCgroups holds cgroups to their weights and limits.
 func TestCgroups(t *testing.T) {
 	t.Parallel()

@@ -30,6 +30,10 @@ func (r *replay) pick(q *queue, e *Event) {
 		return
 	}
 	r.tasks[c.tid].pickedOn = int(q.cpu) + 1
+	if e.How == Keep {
+		r.ends(c, e)
+	}
+	c.begins(e.How)
 	if e.How == Rescue || e.How == Come || e.How == Direct {
 		q.outOfTurn(c)
 	}
@@ -182,6 +186,7 @@ func (r *replay) run(q *queue, c *client, e *Event) {
 		last.state = interrupted
 	}
 	c.state = running
+	c.begins(0)
 	r.runs[q.cpu] = c
 }
 

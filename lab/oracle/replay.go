@@ -179,8 +179,9 @@ func (r *replay) turn(q *queue, c *client, e *Event) {
 	switch e.Kind {
 	case Wait:
 		r.compare(q, c, e, "waits")
-		c.state = waiting
+		c.state, c.rescued = waiting, false
 		r.tasks[c.tid].pickedOn = 0
+		r.calls(q, c, e)
 	case Run:
 		r.run(q, c, e)
 	case Charge:
@@ -207,6 +208,7 @@ func (r *replay) charge(q *queue, c *client, e *Event) {
 	if e.Span < c.aheadNs {
 		r.fault(BadCharge, e, r.foreign(e, q), "%d ns, less than the %d ns in advance", e.Span, c.aheadNs)
 	}
+	r.ends(c, e)
 	sliceOf(q, c, e)
 	r.task(c.tid).used += e.Span
 	q.charge(c, e.Span)

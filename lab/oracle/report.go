@@ -19,6 +19,7 @@ const (
 	BadRelease   Fault = "wrong release"    // a ghost let go too early or too late
 	BadLeave     Fault = "wrong departure"  // a ghost, or the last one, that is none
 	BadRun       Fault = "run unpicked"     // nobody decided that it runs
+	LateTurn     Fault = "turn too long"    // it went on though it was over and others waited
 	LagBound     Fault = "lag out of bounds"
 	Unknown      Fault = "unknown task" // it never joined the queue
 )
@@ -26,7 +27,7 @@ const (
 // Faults lists all of them in the order of a report.
 func Faults() []Fault { return slices.Clone(faults) }
 
-var faults = []Fault{WrongPick, WrongV, BadPlacement, BadCharge, BadSettle, BadRelease, BadLeave, BadRun, LagBound, Unknown}
+var faults = []Fault{WrongPick, WrongV, BadPlacement, BadCharge, BadSettle, BadRelease, BadLeave, BadRun, LateTurn, LagBound, Unknown}
 
 var kindNames = []string{Join: "join", Leave: "leave", Settle: "settle", Release: "release", Wait: "wait", Pick: "pick", Run: "run", Charge: "charge", Ahead: "ahead", Yield: "yield", Pull: "pull"}
 

@@ -103,6 +103,7 @@ func oracleFaults() []oracleFault {
 		{oracle.BadRelease, "bad_releases", "ghosts let go wrongly"},
 		{oracle.BadLeave, "bad_leaves", "left wrongly"},
 		{oracle.BadRun, "bad_runs", "ran without a pick"},
+		{oracle.LateTurn, "late_turns", "turns that went on too long"},
 		{oracle.LagBound, "lag_violations", "lag out of its bounds"},
 		{oracle.Unknown, "unknown_tasks", "about a task that is not there"},
 	}

@@ -1,0 +1,44 @@
+package oracle
+
+// Linger is how long a turn may go on, in ns, once it is over and somebody has come
+// who waits: until the CPU has been told so, and has chosen.
+const Linger = 1_000_000
+
+// inRow is how long after one wake-up, in ns, the CPU that runs a task and makes the next
+// one is still in the kernel on its behalf, as where all are woken who meet at a barrier:
+// the kernel may not be left before all are.
+const inRow = 150_000
+
+// begins notes until when a client keeps the CPU at most: a whole slice, and what it
+// has left of its request if that is longer. Out of turn it is given time by other rules.
+func (c *client) begins(how uint16) {
+	c.over, c.rescued = 0, how == Rescue || how == 0 && c.rescued
+	c.until = c.v + c.request()
+	if before(c.until, c.deadline) {
+		c.until = c.deadline
+	}
+}
+
+// calls notes that somebody waits from now on: whose turn is over is to leave the CPU,
+// though the next tick may be far.
+func (r *replay) calls(q *queue, c *client, e *Event) {
+	ran := r.runs[q.cpu]
+	if ran == nil || ran == c || q.members[ran.tid] != ran || ran.state != running {
+		return
+	}
+	wakes := e.Writer == q.cpu && e.Time-ran.woke < inRow
+	if e.Writer == q.cpu {
+		ran.woke = e.Time
+	}
+	if (ran.over == 0 || wakes) && !ran.rescued && !before(ran.at(), ran.until) {
+		ran.over = e.Time
+	}
+}
+
+// ends holds the end of a turn, or the choice that lets it go on, to that.
+func (r *replay) ends(c *client, e *Event) {
+	if c.over != 0 && e.Time-c.over > Linger {
+		r.fault(LateTurn, e, false, "its turn was over when somebody came to wait, and went on for %d us", (e.Time-c.over)/1000)
+	}
+	c.over = 0
+}

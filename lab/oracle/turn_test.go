@@ -1,0 +1,62 @@
+package oracle
+
+import "testing"
+
+// A turn that is over ends within Linger once somebody has come to wait. Who was picked
+// out of turn may go on, and so may who wakes one after the other. A choice that lets it
+// go on ends it, too.
+func TestLateTurn(t *testing.T) {
+	for _, test := range []struct {
+		name  string
+		how   uint16 // task 1 was picked
+		ran   uint64 // for so long, ns
+		by    uint16 // the CPU that then wakes the others
+		wakes uint32
+		every uint64 // so long after each other, ns
+		then  Kind   // what ends the turn
+		after uint64 // the last of them, ns
+		late  bool
+	}{
+		{"in time", Dispatch, 3 * ms, 1, 1, 0, Charge, Linger, false},
+		{"late", Dispatch, 3 * ms, 1, 1, 0, Charge, Linger + 1, true},
+		{"late, by itself", Dispatch, 3 * ms, 0, 1, 0, Charge, Linger + 1, true},
+		{"a choice in time", Dispatch, 3 * ms, 1, 1, 0, Pick, Linger, false},
+		{"a late choice", Dispatch, 3 * ms, 1, 1, 0, Pick, Linger + 1, true},
+		{"not over yet", Dispatch, 3*ms - 1000, 1, 1, 0, Charge, Linger + 1, false},
+		{"out of turn", Rescue, 3 * ms, 1, 1, 0, Charge, Linger + 1, false},
+		{"many", Dispatch, 3 * ms, 0, 20, inRow - 1, Charge, Linger, false},
+		{"many, and late", Dispatch, 3 * ms, 0, 20, inRow - 1, Charge, Linger + 1, true},
+		{"many, by another CPU", Dispatch, 3 * ms, 1, 20, inRow - 1, Charge, Linger, true},
+		{"many, one by one", Dispatch, 3 * ms, 0, 20, inRow, Charge, Linger, true},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			const v, request = 1000 * ms, 48 * ms
+			rec := &Record{Capacity: 1 << 10, Parts: make([][]Event, 2)}
+			time := uint64(ms)
+			write := func(by uint16, e Event) {
+				e.Time, e.Tier, e.Writer = time, 1, by
+				rec.Parts[by] = append(rec.Parts[by], e)
+			}
+			write(0, at(Join, JoinEmpty, 1, v, v+request))
+			write(0, at(Wait, 0, 1, v, v+request))
+			write(0, Event{Kind: Pick, How: test.how, TID: 1, NowV: v})
+			write(0, Event{Kind: Run, TID: 1})
+			for i, span := uint32(0), test.ran; i < test.wakes; i, span = i+1, test.every {
+				time += span
+				write(test.by, Event{Kind: Ahead, TID: 1, Weight: 1024, Span: span})
+				write(test.by, at(Join, 0, 2+i, v, v+request))
+				write(test.by, at(Wait, 0, 2+i, v, v+request))
+			}
+			time += test.after
+			end := at(test.then, 0, 1, v, v+request)
+			if test.then == Pick {
+				end.How = Keep
+			}
+			end.Span = time - ms
+			write(0, end)
+			if report := Check(rec); (report.Faults[LateTurn] > 0) != test.late {
+				t.Errorf("late %t:\n%s", test.late, report)
+			}
+		})
+	}
+}
