@@ -17,7 +17,7 @@
 #define CPU_SCAN 64 /* CPUs of a domain that a search looks at */
 #define CPU_CALLS 8 /* a power of 2 */
 
-#define GHOST_MAX 64 /* bits of cpu_queue.ghosts */
+#define GHOST_PLACES 64 /* bits of cpu_queue.ghosts; the first is no ghost's */
 #define GHOST_NEVER_VT (1ULL << 62)
 
 /* A task that sleeps and owes, see ghost.bpf.h. */
@@ -26,6 +26,7 @@ struct cpu_ghost {
 	u64 deadline_vt;
 	u32 weight;
 	u32 tid;
+	u32 before, after; /* its neighbours by vt, 0: none; of place 0: the last and the first */
 };
 
 /* Tasks that left a queue for another CPU; written by that other CPU. */
@@ -49,8 +50,8 @@ struct cpu_queue {
 	u64 seen_w, seen_wv;	 /* departures that are settled */
 	u64 ghosts;		 /* which places of the table are taken */
 	u64 ghost_w;		 /* sum of their weights */
-	u64 ghost_least_vt;	 /* no ghost is at an earlier one */
-	u64 ghost_due_vt;	 /* and none has an earlier deadline */
+	u64 ghost_next_vt;	 /* V has passed no ghost from here on when it last looked */
+	u64 ghost_due_vt;	 /* and those that it had passed have no earlier deadline */
 	u32 queued;		 /* put into the dispatch queues, less those taken out here */
 	u32 parked;		 /* of these, at most so many are parked */
 	u32 mixed;		 /* the spans of ready tasks differ */
@@ -58,7 +59,7 @@ struct cpu_queue {
 	u64 short_until_ns;	 /* when the next two change */
 	u64 short_ns;		 /* the shortest slice of a task that was queued, lately */
 	u64 short_before_ns;	 /* and before that */
-	struct cpu_ghost ghost[GHOST_MAX];
+	struct cpu_ghost ghost[GHOST_PLACES];
 	struct cpu_departures gone;
 };
 

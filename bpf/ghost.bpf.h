@@ -8,60 +8,70 @@
  * How: as the kernel's delayed dequeue has it, such a sleeper stays as a ghost
  * until it wakes or would be picked: V has passed it, and whoever is next has
  * a later deadline. So V advances as slowly as if it were still there, and who
- * runs beside many that sleep most of the time has soon had its share. The least
- * virtual time and the least deadline of all ghosts spare most picks a look.
+ * runs beside many that sleep most of the time has soon had its share. Ghosts are
+ * kept by virtual time: a look is at those only that V has passed, and most picks
+ * are spared it. A new one is as a rule the last, or near it.
  *
- * Limits: a queue has GHOST_MAX; for one more those go that V has passed, or else one
- * that it has not, whose debt is forgotten.
+ * Limits: a queue has one less than GHOST_PLACES; for one more those go that V has
+ * passed, or else the first that it has not, whose debt is forgotten.
  */
 
-/* Takes a ghost out of the table. In the sums it still is. */
-static __always_inline void ghost_forget(struct cpu_queue *queue, u32 slot)
+static __always_inline struct cpu_ghost *ghost_at(struct cpu_queue *queue, u32 place)
 {
-	queue->ghosts &= ~(1ULL << slot);
+	return &queue->ghost[place & (GHOST_PLACES - 1)];
+}
+
+/* Takes a ghost out of the table. In the sums it still is. */
+static __always_inline void ghost_forget(struct cpu_queue *queue, u32 place)
+{
+	struct cpu_ghost *ghost = ghost_at(queue, place);
+
+	ghost_at(queue, ghost->before)->after = ghost->after;
+	ghost_at(queue, ghost->after)->before = ghost->before;
+	queue->ghosts &= ~(1ULL << place);
 	/* In this order: others read the difference of the weights. */
-	WRITE_ONCE(queue->ghost_w, queue->ghost_w - queue->ghost[slot].weight);
+	WRITE_ONCE(queue->ghost_w, queue->ghost_w - ghost->weight);
 }
 
 /* Takes a ghost out of the sums, too. */
-static __always_inline void ghost_end(struct cpu_queue *queue, u32 slot)
+static __always_inline void ghost_end(struct cpu_queue *queue, u32 place)
 {
-	ghost_forget(queue, slot);
-	eevdf_leave(&queue->tree, queue->ghost[slot].vt, queue->ghost[slot].weight);
+	const struct cpu_ghost *ghost = ghost_at(queue, place);
+
+	ghost_forget(queue, place);
+	eevdf_leave(&queue->tree, ghost->vt, ghost->weight);
 }
 
 /*
  * Lets all ghosts go that V has passed and whose deadline comes before this one. Not
- * static: the verifier then looks at it once and not in each turn of its callers' loops.
+ * static: the verifier then looks at it once and not in each turn of its callers' loops;
+ * and a plain loop, since most are of a turn or two.
  */
 __noinline int ghost_sweep(struct cpu_queue *queue, u64 now_vt, u64 deadline_vt)
 {
-	u64 least_vt = now_vt + GHOST_NEVER_VT, due_vt = least_vt, left;
-	u32 slot;
+	u64 next_vt = now_vt + GHOST_NEVER_VT, due_vt = next_vt;
+	u32 place, after, turn;
 
 	if (!queue)
 		return 0;
-	left = queue->ghosts;
-	kernel_for(slot, 0, GHOST_MAX)
-	{
-		const struct cpu_ghost *ghost = &queue->ghost[slot & (GHOST_MAX - 1)];
+	place = ghost_at(queue, 0)->after;
+	for (turn = 1; turn < GHOST_PLACES && place; turn++) {
+		const struct cpu_ghost *ghost = ghost_at(queue, place);
 
-		if (!(left >> slot))
+		if (eevdf_before(now_vt, ghost->vt)) {
+			next_vt = ghost->vt;
 			break;
-		if (!(left >> slot & 1))
-			continue;
-		if (!eevdf_before(now_vt, ghost->vt) &&
-		    eevdf_before(ghost->deadline_vt, deadline_vt)) {
-			record_release(queue, slot);
-			ghost_end(queue, slot & (GHOST_MAX - 1));
-			continue;
 		}
-		if (eevdf_before(ghost->vt, least_vt))
-			least_vt = ghost->vt;
-		if (eevdf_before(ghost->deadline_vt, due_vt))
+		after = ghost->after;
+		if (eevdf_before(ghost->deadline_vt, deadline_vt)) {
+			record_release(queue, place);
+			ghost_end(queue, place & (GHOST_PLACES - 1));
+		} else if (eevdf_before(ghost->deadline_vt, due_vt)) {
 			due_vt = ghost->deadline_vt;
+		}
+		place = after;
 	}
-	queue->ghost_least_vt = least_vt;
+	queue->ghost_next_vt = next_vt;
 	queue->ghost_due_vt = due_vt;
 	return 0;
 }
@@ -71,25 +81,56 @@ static __always_inline bool ghost_release(struct cpu_queue *queue, u64 now_vt, u
 {
 	u64 was = queue->ghosts;
 
-	if (!was || eevdf_before(now_vt, queue->ghost_least_vt) ||
-	    !eevdf_before(queue->ghost_due_vt, deadline_vt))
+	if (!was || (eevdf_before(now_vt, queue->ghost_next_vt) &&
+		     !eevdf_before(queue->ghost_due_vt, deadline_vt)))
 		return false;
 	ghost_sweep(queue, now_vt, deadline_vt);
 	return queue->ghosts != was;
 }
 
-/* A place in the table for the ghost of this task. */
-static __always_inline u32 ghost_place(struct cpu_queue *queue, u32 tid, u64 now_vt)
+/* Has V passed none of those that are left? Who is the first by virtual time then is eligible. */
+static __always_inline bool ghost_none_passed(const struct cpu_queue *queue, u64 now_vt)
 {
-	u32 slot = tid & (GHOST_MAX - 1);
+	return eevdf_before(now_vt, queue->ghost_next_vt) &&
+	       eevdf_before(now_vt + GHOST_NEVER_VT / 2, queue->ghost_due_vt);
+}
 
-	if (!~queue->ghosts)
-		ghost_sweep(queue, now_vt, now_vt + GHOST_NEVER_VT);
-	if (~queue->ghosts)
-		return __builtin_ctzll(~queue->ghosts);
-	record_release(queue, slot);
-	ghost_end(queue, slot);
-	return slot;
+/* Is there no place for another ghost? */
+static __always_inline bool ghost_full(const struct cpu_queue *queue)
+{
+	return !~(queue->ghosts | 1);
+}
+
+/* A free place in the table. */
+static __always_inline u32 ghost_place(struct cpu_queue *queue, u64 now_vt)
+{
+	u32 first;
+
+	if (ghost_full(queue))
+		ghost_release(queue, now_vt, now_vt + GHOST_NEVER_VT);
+	if (ghost_full(queue)) {
+		first = ghost_at(queue, 0)->after & (GHOST_PLACES - 1);
+		record_release(queue, first);
+		ghost_end(queue, first);
+	}
+	return __builtin_ctzll(~(queue->ghosts | 1));
+}
+
+/* Puts a ghost behind those of an earlier virtual time. */
+static void ghost_sort(struct cpu_queue *queue, u32 place)
+{
+	struct cpu_ghost *ghost = ghost_at(queue, place);
+	u32 before = ghost_at(queue, 0)->before, turn;
+
+	for (turn = 1; turn < GHOST_PLACES && before; turn++) {
+		if (!eevdf_before(ghost->vt, ghost_at(queue, before)->vt))
+			break;
+		before = ghost_at(queue, before)->before;
+	}
+	ghost->before = before;
+	ghost->after = ghost_at(queue, before)->after;
+	ghost_at(queue, before)->after = place;
+	ghost_at(queue, ghost->after)->before = place;
 }
 
 /*
@@ -99,37 +140,39 @@ static __always_inline u32 ghost_place(struct cpu_queue *queue, u32 tid, u64 now
 static void ghost_make(struct cpu_queue *queue, struct task_ctx *taskc, u64 vt, u64 now_vt)
 {
 	u64 bounded_vt = now_vt - taskc->vt, forgiven_vt = vt - bounded_vt;
-	u32 slot = ghost_place(queue, taskc->tid, now_vt) & (GHOST_MAX - 1);
-	struct cpu_ghost *ghost = &queue->ghost[slot];
+	u32 place = ghost_place(queue, now_vt);
+	struct cpu_ghost *ghost = ghost_at(queue, place);
 
 	ghost->vt = bounded_vt;
 	ghost->deadline_vt = taskc->deadline_vt - forgiven_vt;
 	ghost->weight = taskc->weight;
 	ghost->tid = taskc->tid;
 	queue->tree.sum_wv -= (s64)forgiven_vt * (s64)taskc->weight;
-	if (!queue->ghosts || eevdf_before(ghost->vt, queue->ghost_least_vt))
-		queue->ghost_least_vt = ghost->vt;
-	if (!queue->ghosts || eevdf_before(ghost->deadline_vt, queue->ghost_due_vt))
-		queue->ghost_due_vt = ghost->deadline_vt;
-	queue->ghosts |= 1ULL << slot;
+	if (!queue->ghosts)
+		queue->ghost_due_vt = now_vt + GHOST_NEVER_VT;
+	if (!queue->ghosts || eevdf_before(ghost->vt, queue->ghost_next_vt))
+		queue->ghost_next_vt = ghost->vt;
+	ghost_sort(queue, place);
+	queue->ghosts |= 1ULL << place;
 	queue->ghost_w += taskc->weight;
-	taskc->ghost = slot + 1;
+	taskc->ghost = place;
 }
 
-/* The ghost that a task has in this queue, which it left last; NULL: none any more. */
-static __always_inline const struct cpu_ghost *ghost_of(const struct cpu_queue *queue,
-							const struct task_ctx *taskc, u32 *slot)
+/* The place of the ghost that a task has in this queue, which it left last; 0: it has none. */
+static __always_inline u32 ghost_of(struct cpu_queue *queue, const struct task_ctx *taskc)
 {
-	*slot = (taskc->ghost - 1) & (GHOST_MAX - 1);
-	if (!taskc->ghost || taskc->left != queue->cpu || !(queue->ghosts & (1ULL << *slot)) ||
-	    queue->ghost[*slot].tid != taskc->tid)
-		return NULL;
-	return &queue->ghost[*slot];
+	u32 place = taskc->ghost & (GHOST_PLACES - 1);
+
+	if (!place || taskc->left != queue->cpu || !(queue->ghosts & (1ULL << place)) ||
+	    ghost_at(queue, place)->tid != taskc->tid)
+		return 0;
+	return place;
 }
 
 /* Nobody else is left: there is nobody who would have to wait. */
 static __always_inline void ghost_clear(struct cpu_queue *queue)
 {
 	queue->ghosts = 0;
+	ghost_at(queue, 0)->before = ghost_at(queue, 0)->after = 0;
 	WRITE_ONCE(queue->ghost_w, 0);
 }

@@ -151,37 +151,36 @@ static __always_inline u64 queue_first_deadline(struct task_ctx *taskc)
  * The lag with which a task joins. A debt on this CPU is paid when V has passed its ghost,
  * which is all that tells of a debt that a new weight has rounded to nothing.
  */
-static s64 queue_lag(struct cpu_queue *queue, struct task_ctx *taskc, u64 now_vt)
+static s64 queue_lag(struct cpu_queue *queue, const struct task_ctx *taskc, u32 place, u64 now_vt)
 {
+	const struct cpu_ghost *ghost = ghost_at(queue, place);
 	s64 lag_vt = taskc->vt;
-	u32 slot;
-	const struct cpu_ghost *ghost = ghost_of(queue, taskc, &slot);
 
-	if (!ghost)
+	if (!place)
 		return lag_vt < 0 && taskc->left == queue->cpu ? 0 : lag_vt;
 	lag_vt = now_vt - ghost->vt;
-	ghost_end(queue, slot);
+	ghost_end(queue, place);
 	return lag_vt >= 0 ? 0 : eevdf_rescale(lag_vt, ghost->weight, taskc->weight);
 }
 
 /* Is the task back before V has passed its ghost? Then it goes on where it was. */
-static bool queue_take_back(struct cpu_queue *queue, struct task_ctx *taskc, u64 now_vt)
+static bool queue_take_back(struct cpu_queue *queue, struct task_ctx *taskc, u32 place, u64 now_vt)
 {
-	u32 slot;
-	const struct cpu_ghost *ghost = ghost_of(queue, taskc, &slot);
+	const struct cpu_ghost *ghost = ghost_at(queue, place);
 
-	if (!ghost || ghost->weight != taskc->weight || eevdf_before(ghost->vt, now_vt))
+	if (!place || ghost->weight != taskc->weight || eevdf_before(ghost->vt, now_vt))
 		return false;
 	taskc->vt = ghost->vt;
 	taskc->deadline_vt = ghost->deadline_vt;
-	ghost_forget(queue, slot);
+	ghost_forget(queue, place);
 	return true;
 }
 
 /* Gives a task its place among those who compete; returns how, for the record. */
 static u32 queue_place(struct cpu_queue *queue, struct task_ctx *taskc, u64 *now_vt)
 {
-	s64 lag_vt = 0;
+	s64 lag_vt;
+	u32 place;
 
 	if (queue->tree.sum_w)
 		queue_settle(queue);
@@ -193,9 +192,10 @@ static u32 queue_place(struct cpu_queue *queue, struct task_ctx *taskc, u64 *now
 		return ROTA_JOIN_EMPTY;
 	}
 	*now_vt = eevdf_rebase(&queue->tree);
-	if (queue_take_back(queue, taskc, *now_vt))
+	place = ghost_of(queue, taskc);
+	if (queue_take_back(queue, taskc, place, *now_vt))
 		return ROTA_JOIN_GHOST;
-	lag_vt = queue_lag(queue, taskc, *now_vt);
+	lag_vt = queue_lag(queue, taskc, place, *now_vt);
 	*now_vt = eevdf_now(&queue->tree);
 	/* A hair ahead: of equals the newcomer is the one to run, as in the kernel. */
 	taskc->vt = eevdf_place(&queue->tree, *now_vt, lag_vt, taskc->weight) - 1;
@@ -752,6 +752,22 @@ static bool queue_pick(struct cpu_queue *queue, u32 tier, u32 cpu, struct task_c
 	return true;
 }
 
+/*
+ * Lets the ghosts go that come before all who are ready, and before who ran; true: V has
+ * passed no other one, so that there is nothing to choose among those whose spans are alike.
+ */
+static bool queue_clear_way(struct cpu_queue *queue, const struct task_ctx *prevc)
+{
+	u64 deadline_vt = queue->floor_vt, now_vt = eevdf_now(&queue->tree);
+	u32 turn;
+
+	if (prevc && eevdf_before(prevc->deadline_vt, deadline_vt))
+		deadline_vt = prevc->deadline_vt;
+	for (turn = 1; turn < QUEUE_TURNS && ghost_release(queue, now_vt, deadline_vt); turn++)
+		now_vt = eevdf_now(&queue->tree);
+	return !queue->ghosts || ghost_none_passed(queue, now_vt);
+}
+
 /* Who runs was not compared with ghosts: it comes after those of an earlier deadline still. */
 static __always_inline void queue_go_on(struct cpu_queue *queue, const struct task_ctx *taskc)
 {
@@ -779,8 +795,8 @@ __noinline bool queue_dispatch(u32 tier, u32 cpu, struct task_ctx *prevc)
 		return false;
 	}
 	queue_settle_gone(queue);
-	if (queue->parked || queue->mixed || queue->ghosts ||
-	    (prevc && queue_span(prevc) != queue->span_vt))
+	if (queue->parked || queue->mixed || (prevc && queue_span(prevc) != queue->span_vt) ||
+	    (queue->ghosts && !queue_clear_way(queue, prevc)))
 		return queue_pick(queue, tier, cpu, prevc);
 	return queue_pick_alike(queue, tier, cpuc, cpu, prevc);
 }

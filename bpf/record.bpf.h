@@ -189,9 +189,9 @@ static __always_inline void record_settle(const struct cpu_queue *queue, u64 w, 
 }
 
 /* A ghost is let go. */
-static __always_inline void record_release(const struct cpu_queue *queue, u32 slot)
+static __always_inline void record_release(const struct cpu_queue *queue, u32 place)
 {
-	const struct cpu_ghost *ghost = &queue->ghost[slot & (GHOST_MAX - 1)];
+	const struct cpu_ghost *ghost = &queue->ghost[place & (GHOST_PLACES - 1)];
 	struct rota_record *record;
 
 	if (!record_capacity)

@@ -4,8 +4,8 @@ import "slices"
 
 const (
 	// maxGhosts is how many ghosts a queue has at most: for one more all go that
-	// V has passed, or else one that it has not, whose debt is forgotten.
-	maxGhosts = 64
+	// V has passed, or else the first that it has not, whose debt is forgotten.
+	maxGhosts = 63
 	// maxLooks is how often a choice is made anew because ghosts went: the last
 	// leaves them alone.
 	maxLooks = 8
@@ -62,8 +62,8 @@ func (q *queue) ghostLike(e *Event) (ghost *client, alike bool) {
 	return ghost, false
 }
 
-// release holds the end of a ghost: V has passed it, or it makes room for another
-// where V has passed none.
+// release holds the end of a ghost: V has passed it, or it is the first and makes
+// room for another.
 func (r *replay) release(q *queue, e *Event) {
 	now := r.checkV(q, e)
 	g, alike := q.ghostLike(e)
@@ -81,9 +81,9 @@ func (r *replay) release(q *queue, e *Event) {
 			e.V, e.Deadline, e.Weight, g.v, g.deadline, g.weight)
 	case apart(g.v, now) > r.roundOf(q) && !full:
 		r.fault(BadRelease, e, r.foreign(e, q), "its ghost at v %d is %d units after V %d", g.v, apart(g.v, now), now)
-	case apart(g.v, now) > r.roundOf(q) && apart(now, first.v) > r.roundOf(q):
-		r.fault(BadRelease, e, r.foreign(e, q), "its ghost makes room, %d units after V %d, and V has passed that of task %d by %d",
-			apart(g.v, now), now, first.tid, apart(now, first.v))
+	case apart(g.v, now) > r.roundOf(q) && g.v != first.v:
+		r.fault(BadRelease, e, r.foreign(e, q), "its ghost makes room, %d units after V %d, and that of task %d comes %d before",
+			apart(g.v, now), now, first.tid, apart(g.v, first.v))
 	}
 	q.banish(g)
 }

@@ -1,6 +1,9 @@
 package oracle
 
-import "slices"
+import (
+	"cmp"
+	"slices"
+)
 
 // disperse lets all ghosts go without a word, where nobody else is.
 func (q *simQueue) disperse() {
@@ -71,7 +74,7 @@ func (s *sim) end(q *simQueue, g *simTask) {
 }
 
 // makeRoom lets all ghosts go that V has passed where there are as many as may be, or
-// else the youngest.
+// else the first.
 func (s *sim) makeRoom(q *simQueue) {
 	var ghosts []*simTask
 	for _, t := range q.all {
@@ -79,13 +82,17 @@ func (s *sim) makeRoom(q *simQueue) {
 			ghosts = append(ghosts, t)
 		}
 	}
-	if len(ghosts) < 64 || s.does("room") {
+	if len(ghosts) < maxGhosts || s.does("room") {
 		return
 	}
 	v, _ := q.now()
+	slices.SortStableFunc(ghosts, func(a, b *simTask) int { return cmp.Compare(int64(a.v-v), int64(b.v-v)) })
 	passed := slices.DeleteFunc(slices.Clone(ghosts), func(t *simTask) bool { return int64(t.v-v) > 0 })
-	if len(passed) == 0 || s.does("young") {
-		passed = ghosts[63:]
+	if len(passed) == 0 {
+		passed = ghosts[:1]
+	}
+	if s.does("last") {
+		passed = ghosts[maxGhosts-1:]
 	}
 	for _, t := range passed {
 		s.end(q, t)
