@@ -258,6 +258,9 @@ bool scx_bpf_test_and_clear_cpu_idle(s32 cpu) __ksym;
 s32 scx_bpf_select_cpu_and(struct task_struct *p, s32 prev_cpu, u64 wake_flags,
 			   const struct cpumask *allowed, u64 flags) __ksym __weak;
 const struct cpumask *scx_bpf_get_online_cpumask(void) __ksym;
+const struct cpumask *scx_bpf_get_idle_cpumask(void) __ksym;
+void scx_bpf_put_idle_cpumask(const struct cpumask *mask) __ksym;
+bool bpf_cpumask_empty(const struct cpumask *mask) __ksym;
 void scx_bpf_put_cpumask(const struct cpumask *mask) __ksym;
 struct bpf_cpumask *bpf_cpumask_create(void) __ksym;
 void bpf_cpumask_release(struct bpf_cpumask *mask) __ksym;
@@ -345,6 +348,16 @@ bool scx_bpf_task_set_slice(struct task_struct *p, u64 slice) __ksym __weak;
 	for (struct bpf_iter_scx_dsq it __attribute__((cleanup(bpf_iter_scx_dsq_destroy))),       \
 	     *___once __attribute__((unused)) = (bpf_iter_scx_dsq_new(&it, (dsq), 0), (void *)0); \
 	     ((p) = bpf_iter_scx_dsq_next(&it));)
+
+/* Is no CPU idle? */
+static __always_inline bool kernel_all_busy(void)
+{
+	const struct cpumask *idle = scx_bpf_get_idle_cpumask();
+	bool none = bpf_cpumask_empty(idle);
+
+	scx_bpf_put_idle_cpumask(idle);
+	return none;
+}
 
 /*
  * Must the task stay on its CPU for now? Where the kernel preempts read sections of RCU,
