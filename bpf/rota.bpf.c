@@ -90,7 +90,7 @@ static s32 choose_cpu(struct task_struct *p, u32 own, s32 prev_cpu, u64 wake_fla
 	if (own_cpus)
 		return place_select(p, own, prev_cpu, wake_flags, idle);
 	/* Spares most of what the search costs where there is nothing to find. */
-	if (kernel_all_busy())
+	if (READ_ONCE(cpu_find(prev_cpu)->curr_tid) && kernel_all_busy())
 		return prev_cpu;
 	return scx_bpf_select_cpu_dfl(p, prev_cpu, wake_flags, idle);
 }
