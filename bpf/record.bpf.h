@@ -11,8 +11,14 @@
  * replays them against a model. When one part is full, all end.
  *
  * Limits: without room the verifier removes everything here but the loads of
- * record_capacity.
+ * record_capacity. With it, what is not static it looks at once, and not with all that
+ * may have come before.
  */
+
+/* A kind of record and how, in one argument. */
+#define RECORD_WHAT(kind, how) ((kind) | (how) << 8)
+#define RECORD_KIND(what) ((what) & 0xff)
+#define RECORD_HOW(what) ((what) >> 8)
 
 const volatile u32 record_capacity; /* set by the loader: records for each CPU, 0: none */
 u32 record_stopped;		    /* set by the daemon, and here when a part is full */
@@ -69,44 +75,113 @@ static struct rota_record *record_task(u32 kind, u32 how, const struct task_ctx 
 	return record;
 }
 
-static __always_inline void record_note(u32 kind, u32 how, const struct task_ctx *taskc, u32 cpu,
-					u64 span_ns)
+/* What is written about a task that competes on this CPU. */
+__noinline int record_write_task(u32 what, const struct task_ctx *taskc, u32 cpu, u64 span_ns,
+				 u64 now_vt)
 {
 	struct rota_record *record;
 
-	if (!record_capacity)
-		return;
-	record = record_task(kind, how, taskc, cpu);
-	if (record)
-		record->span_ns = span_ns;
+	if (!taskc)
+		return 0;
+	record = record_task(RECORD_KIND(what), RECORD_HOW(what), taskc, cpu);
+	if (!record)
+		return 0;
+	record->span_ns = span_ns;
+	record->now_vt = now_vt;
+	return 0;
+}
+
+/* The same, where its virtual time is another by now. */
+__noinline int record_write_leave(u32 how, const struct task_ctx *taskc, u32 cpu, u64 vt,
+				  u64 now_vt)
+{
+	struct rota_record *record;
+
+	if (!taskc)
+		return 0;
+	record = record_task(ROTA_RECORD_LEAVE, how, taskc, cpu);
+	if (!record)
+		return 0;
+	record->vt = vt;
+	record->now_vt = now_vt;
+	return 0;
+}
+
+/* What is written about a queue, and a task in it if tid is not 0. */
+__noinline int record_write_queue(u32 what, const struct cpu_queue *queue, u32 tid, u64 span_ns,
+				  u64 vt)
+{
+	struct rota_record *record;
+
+	if (!queue)
+		return 0;
+	record = record_new(RECORD_KIND(what), RECORD_HOW(what), queue->cpu, queue->tier);
+	if (!record)
+		return 0;
+	record->tid = tid;
+	record->span_ns = span_ns;
+	record->vt = vt;
+	if (RECORD_KIND(what) == ROTA_RECORD_PICK)
+		record->now_vt = eevdf_now(&queue->tree);
+	return 0;
+}
+
+__noinline int record_write_ghost(const struct cpu_queue *queue, u32 place)
+{
+	const struct cpu_ghost *ghost;
+	struct rota_record *record;
+
+	if (!queue)
+		return 0;
+	record = record_new(ROTA_RECORD_RELEASE, 0, queue->cpu, queue->tier);
+	if (!record)
+		return 0;
+	ghost = &queue->ghost[place & (GHOST_PLACES - 1)];
+	record->tid = ghost->tid;
+	record->weight = ghost->weight;
+	record->vt = ghost->vt;
+	record->deadline_vt = ghost->deadline_vt;
+	record->now_vt = eevdf_now(&queue->tree);
+	return 0;
+}
+
+__noinline int record_write_ahead(const struct cpu_ctx *cpuc, u64 span_ns)
+{
+	struct rota_record *record;
+
+	if (!cpuc)
+		return 0;
+	record = record_new(ROTA_RECORD_AHEAD, 0, cpuc->queues[0].cpu, cpuc->curr_tier);
+	if (!record)
+		return 0;
+	record->tid = cpuc->curr_tid;
+	record->weight = cpuc->curr_weight;
+	record->span_ns = span_ns;
+	return 0;
+}
+
+static __always_inline void record_note(u32 kind, u32 how, const struct task_ctx *taskc, u32 cpu,
+					u64 span_ns)
+{
+	if (record_capacity)
+		record_write_task(RECORD_WHAT(kind, how), taskc, cpu, span_ns, 0);
 }
 
 /* A decision, or a change of the queue, together with its V then. */
 static __always_inline void record_at(u32 kind, u32 how, const struct task_ctx *taskc, u32 cpu,
 				      u64 now_vt)
 {
-	struct rota_record *record;
-
-	if (!record_capacity)
-		return;
-	record = record_task(kind, how, taskc, cpu);
-	if (record)
-		record->now_vt = now_vt;
+	if (record_capacity)
+		record_write_task(RECORD_WHAT(kind, how), taskc, cpu, 0, now_vt);
 }
 
 /* A task joins; brief_ns is its request if that is less than its slice, else 0. */
 static __always_inline void record_join(u32 how, const struct task_ctx *taskc, u32 cpu, u64 now_vt,
 					u64 brief_ns)
 {
-	struct rota_record *record;
-
-	if (!record_capacity)
-		return;
-	record = record_task(ROTA_RECORD_JOIN, how | (brief_ns ? ROTA_JOIN_BRIEF : 0), taskc, cpu);
-	if (!record)
-		return;
-	record->now_vt = now_vt;
-	record->span_ns = brief_ns;
+	how |= brief_ns ? ROTA_JOIN_BRIEF : 0;
+	if (record_capacity)
+		record_write_task(RECORD_WHAT(ROTA_RECORD_JOIN, how), taskc, cpu, brief_ns, now_vt);
 }
 
 /* A decision for a task that competes here. */
@@ -122,101 +197,50 @@ static __always_inline void record_pick(u32 how, const struct task_ctx *taskc, s
 static __always_inline void record_preempt(const struct task_ctx *taskc, struct cpu_ctx *cpuc,
 					   u32 cpu)
 {
-	struct rota_record *record;
-
-	if (!record_capacity)
-		return;
-	record = record_task(ROTA_RECORD_PICK, ROTA_PICK_PREEMPT, taskc, cpu);
-	if (!record)
-		return;
-	record->now_vt = eevdf_now(&cpu_queue(cpuc, taskc->tier)->tree);
-	record->span_ns = cpuc->curr_tid;
+	if (record_capacity)
+		record_write_task(RECORD_WHAT(ROTA_RECORD_PICK, ROTA_PICK_PREEMPT), taskc, cpu,
+				  cpuc->curr_tid, eevdf_now(&cpu_queue(cpuc, taskc->tier)->tree));
 }
 
 /* The first of a dispatch queue is taken. */
 static __always_inline void record_take(u32 how, const struct cpu_queue *queue, u32 tid)
 {
-	struct rota_record *record;
-
-	if (!record_capacity)
-		return;
-	record = record_new(ROTA_RECORD_PICK, how, queue->cpu, queue->tier);
-	if (!record)
-		return;
-	record->tid = tid;
-	record->now_vt = eevdf_now(&queue->tree);
+	if (record_capacity)
+		record_write_queue(RECORD_WHAT(ROTA_RECORD_PICK, how), queue, tid, 0, 0);
 }
 
 /* The first of another CPU's queue, or of its parked ones, is about to be taken away. */
 static __always_inline void record_pull(const struct cpu_queue *queue, u32 tid, u32 how)
 {
-	struct rota_record *record;
-
-	if (!record_capacity || !tid)
-		return;
-	record = record_new(ROTA_RECORD_PULL, how, queue->cpu, queue->tier);
-	if (record)
-		record->tid = tid;
+	if (record_capacity && tid)
+		record_write_queue(RECORD_WHAT(ROTA_RECORD_PULL, how), queue, tid, 0, 0);
 }
 
 /* What runs is charged in advance, in the sums only. */
 static __always_inline void record_ahead(const struct cpu_ctx *cpuc, u64 span_ns)
 {
-	struct rota_record *record;
-
-	if (!record_capacity)
-		return;
-	record = record_new(ROTA_RECORD_AHEAD, 0, cpuc->queues[0].cpu, cpuc->curr_tier);
-	if (!record)
-		return;
-	record->tid = cpuc->curr_tid;
-	record->weight = cpuc->curr_weight;
-	record->span_ns = span_ns;
+	if (record_capacity)
+		record_write_ahead(cpuc, span_ns);
 }
 
 /* Departures are settled: so much weight less, at this sum of w * v. */
 static __always_inline void record_settle(const struct cpu_queue *queue, u64 w, u64 wv)
 {
-	struct rota_record *record;
-
-	if (!record_capacity)
-		return;
-	record = record_new(ROTA_RECORD_SETTLE, 0, queue->cpu, queue->tier);
-	if (!record)
-		return;
-	record->span_ns = w;
-	record->vt = wv;
+	if (record_capacity)
+		record_write_queue(RECORD_WHAT(ROTA_RECORD_SETTLE, 0), queue, 0, w, wv);
 }
 
 /* A ghost is let go. */
 static __always_inline void record_release(const struct cpu_queue *queue, u32 place)
 {
-	const struct cpu_ghost *ghost = &queue->ghost[place & (GHOST_PLACES - 1)];
-	struct rota_record *record;
-
-	if (!record_capacity)
-		return;
-	record = record_new(ROTA_RECORD_RELEASE, 0, queue->cpu, queue->tier);
-	if (!record)
-		return;
-	record->tid = ghost->tid;
-	record->weight = ghost->weight;
-	record->vt = ghost->vt;
-	record->deadline_vt = ghost->deadline_vt;
-	record->now_vt = eevdf_now(&queue->tree);
+	if (record_capacity)
+		record_write_ghost(queue, place);
 }
 
 /* A task stops to compete; vt is where it did, its own field holds its lag by now. */
 static __always_inline void record_leave(u32 how, const struct task_ctx *taskc, u32 cpu, u64 vt,
 					 u64 now_vt)
 {
-	struct rota_record *record;
-
-	if (!record_capacity)
-		return;
-	record = record_task(ROTA_RECORD_LEAVE, how, taskc, cpu);
-	if (!record)
-		return;
-	record->vt = vt;
-	record->now_vt = now_vt;
+	if (record_capacity)
+		record_write_leave(how, taskc, cpu, vt, now_vt);
 }
