@@ -371,22 +371,26 @@ static __always_inline bool inherit_late(const struct task_ctx *taskc)
 	       inherit_by(INHERIT_REASON(edge));
 }
 
-/* It gives from now on. */
+/*
+ * It gives from now on. As with a guess it is counted before the edge says so: who says the
+ * same, and answers at once, has its level already.
+ */
 static void inherit_catch_up(const struct task_struct *p, struct task_ctx *taskc)
 {
-	u64 edge = READ_ONCE(taskc->waits);
+	u64 edge = READ_ONCE(taskc->waits), active = edge | INHERIT_ACTIVE;
 	u32 reason = INHERIT_REASON(edge);
 	struct task_struct *owner;
 
-	if (!edge || edge & INHERIT_ACTIVE ||
-	    __sync_val_compare_and_swap(&taskc->waits, edge, edge | INHERIT_ACTIVE) != edge)
+	if (!edge || edge == active)
 		return;
 	owner = reason == ROTA_LOCK || reason == ROTA_FUTEX ? inherit_target(edge) : NULL;
 	if (owner) {
 		inherit_note_owner(owner, p->pid);
 		bpf_task_release(owner);
 	}
-	inherit_lend(taskc, edge | INHERIT_ACTIVE, INHERIT_GIVE);
+	inherit_lend(taskc, active, INHERIT_GIVE);
+	if (__sync_val_compare_and_swap(&taskc->waits, edge, active) != edge)
+		inherit_follow(active, 0, INHERIT_TAKE);
 }
 
 /*
