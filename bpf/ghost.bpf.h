@@ -44,8 +44,7 @@ static __always_inline void ghost_end(struct cpu_queue *queue, u32 place)
 
 /*
  * Lets all ghosts go that V has passed and whose deadline comes before this one. Not
- * static: the verifier then looks at it once and not in each turn of its callers' loops;
- * and a plain loop, since most are of a turn or two.
+ * static: the verifier then looks at it once and not in each turn of its callers' loops.
  */
 __noinline int ghost_sweep(struct cpu_queue *queue, u64 now_vt, u64 deadline_vt)
 {
@@ -55,9 +54,12 @@ __noinline int ghost_sweep(struct cpu_queue *queue, u64 now_vt, u64 deadline_vt)
 	if (!queue)
 		return 0;
 	place = ghost_at(queue, 0)->after;
-	for (turn = 1; turn < GHOST_PLACES && place; turn++) {
+	kernel_for(turn, 1, GHOST_PLACES)
+	{
 		const struct cpu_ghost *ghost = ghost_at(queue, place);
 
+		if (!place)
+			break;
 		if (eevdf_before(now_vt, ghost->vt)) {
 			next_vt = ghost->vt;
 			break;
@@ -122,10 +124,13 @@ static void ghost_sort(struct cpu_queue *queue, u32 place)
 	struct cpu_ghost *ghost = ghost_at(queue, place);
 	u32 before = ghost_at(queue, 0)->before, turn;
 
-	for (turn = 1; turn < GHOST_PLACES && before; turn++) {
-		if (!eevdf_before(ghost->vt, ghost_at(queue, before)->vt))
-			break;
-		before = ghost_at(queue, before)->before;
+	if (before && eevdf_before(ghost->vt, ghost_at(queue, before)->vt)) {
+		kernel_for(turn, 1, GHOST_PLACES)
+		{
+			before = ghost_at(queue, before)->before;
+			if (!before || !eevdf_before(ghost->vt, ghost_at(queue, before)->vt))
+				break;
+		}
 	}
 	ghost->before = before;
 	ghost->after = ghost_at(queue, before)->after;

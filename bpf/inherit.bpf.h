@@ -383,14 +383,16 @@ static void inherit_catch_up(const struct task_struct *p, struct task_ctx *taskc
 
 	if (!edge || edge == active)
 		return;
+	inherit_lend(taskc, active, INHERIT_GIVE);
+	if (__sync_val_compare_and_swap(&taskc->waits, edge, active) != edge) {
+		inherit_follow(active, 0, INHERIT_TAKE);
+		return;
+	}
 	owner = reason == ROTA_LOCK || reason == ROTA_FUTEX ? inherit_target(edge) : NULL;
 	if (owner) {
 		inherit_note_owner(owner, p->pid);
 		bpf_task_release(owner);
 	}
-	inherit_lend(taskc, active, INHERIT_GIVE);
-	if (__sync_val_compare_and_swap(&taskc->waits, edge, active) != edge)
-		inherit_follow(active, 0, INHERIT_TAKE);
 }
 
 /*

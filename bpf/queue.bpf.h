@@ -759,12 +759,14 @@ static bool queue_pick(struct cpu_queue *queue, u32 tier, u32 cpu, struct task_c
 static bool queue_clear_way(struct cpu_queue *queue, const struct task_ctx *prevc)
 {
 	u64 deadline_vt = queue->floor_vt, now_vt = eevdf_now(&queue->tree);
-	u32 turn;
 
 	if (prevc && eevdf_before(prevc->deadline_vt, deadline_vt))
 		deadline_vt = prevc->deadline_vt;
-	for (turn = 1; turn < QUEUE_TURNS && ghost_release(queue, now_vt, deadline_vt); turn++)
+	if (ghost_release(queue, now_vt, deadline_vt)) {
+		/* Once more: V has gone on by that. */
+		ghost_release(queue, eevdf_now(&queue->tree), deadline_vt);
 		now_vt = eevdf_now(&queue->tree);
+	}
 	return !queue->ghosts || ghost_none_passed(queue, now_vt);
 }
 
