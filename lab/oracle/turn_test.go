@@ -6,6 +6,7 @@ import "testing"
 // out of turn may go on, and so may who wakes one after the other. A choice that lets it
 // go on ends it, too.
 func TestLateTurn(t *testing.T) {
+	const rescued, twice = 100, 101 // picked by Dispatch, after a turn by Rescue; with two slices to go
 	for _, test := range []struct {
 		name  string
 		how   uint16 // task 1 was picked
@@ -17,6 +18,9 @@ func TestLateTurn(t *testing.T) {
 		after uint64 // the last of them, ns
 		late  bool
 	}{
+		{"out of turn before", rescued, 3 * ms, 1, 1, 0, Charge, Linger + 1, true},
+		{"a request of two slices", twice, 3 * ms, 1, 1, 0, Charge, Linger + 1, false},
+		{"two slices, over", twice, 6 * ms, 1, 1, 0, Charge, Linger + 1, true},
 		{"in time", Dispatch, 3 * ms, 1, 1, 0, Charge, Linger, false},
 		{"late", Dispatch, 3 * ms, 1, 1, 0, Charge, Linger + 1, true},
 		{"late, by itself", Dispatch, 3 * ms, 0, 1, 0, Charge, Linger + 1, true},
@@ -37,9 +41,19 @@ func TestLateTurn(t *testing.T) {
 				e.Time, e.Tier, e.Writer = time, 1, by
 				rec.Parts[by] = append(rec.Parts[by], e)
 			}
-			write(0, at(Join, JoinEmpty, 1, v, v+request))
-			write(0, at(Wait, 0, 1, v, v+request))
-			write(0, Event{Kind: Pick, How: test.how, TID: 1, NowV: v})
+			deadline, how := uint64(v+request), test.how
+			if how == twice {
+				deadline, how = v+2*request, Dispatch
+			}
+			write(0, at(Join, JoinEmpty, 1, v, deadline))
+			write(0, at(Wait, 0, 1, v, deadline))
+			if how == rescued {
+				write(0, Event{Kind: Pick, How: Rescue, TID: 1, NowV: v})
+				write(0, Event{Kind: Run, TID: 1})
+				write(0, at(Wait, 0, 1, v, deadline))
+				how = Dispatch
+			}
+			write(0, Event{Kind: Pick, How: how, TID: 1, NowV: v})
 			write(0, Event{Kind: Run, TID: 1})
 			for i, span := uint32(0), test.ran; i < test.wakes; i, span = i+1, test.every {
 				time += span
