@@ -129,7 +129,7 @@ func promised(t *testing.T, args ...string) {
 			t.Errorf("%s: missed by a factor of %.2f, %.2f allowed", strings.TrimSpace(line), factor, allowed)
 		}
 	}
-	if !reached.MatchString(out) {
+	if !reached.MatchString(out) && !notReached.MatchString(out) {
 		t.Error("nothing was promised: the test proves nothing")
 	}
 }
