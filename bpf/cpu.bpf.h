@@ -104,9 +104,10 @@ struct cpu_ctx {
 	u64 timer_at_ns; /* when the timer of this CPU fires, 0: not started */
 	u64 rescue_at_ns;
 	u64 balance_at_ns;
-	u64 load_mean;	  /* of place_load() at the last ticks, scaled by PLACE_MEAN */
-	u64 load_at_ns;	  /* when it was noted */
-	u32 rescue_pause; /* the last dispatch rescued: now the others' turn */
+	u64 searched_ns[2]; /* when nobody was seen to wait in the domain: fair, background */
+	u64 load_mean;	    /* of place_load() at the last ticks, scaled by PLACE_MEAN */
+	u64 load_at_ns;	    /* when it was noted */
+	u32 rescue_pause;   /* the last dispatch rescued: now the others' turn */
 	/* The cap of the priority tier, all classes together. */
 	u64 window_start_ns;
 	u64 window_used_ns;

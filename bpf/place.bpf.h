@@ -28,6 +28,7 @@
 #define PLACE_MEAN 8		   /* the mean load moves by so much a part at each tick */
 #define PLACE_STALE_NS 40000000	   /* a CPU that has not ticked for so long was idle: no mean */
 #define PLACE_WAITING_NS 128000000 /* the longest slice, and some ticks */
+#define PLACE_SEARCHED_NS 1000000  /* so long a search in vain counts */
 
 /* Load of a CPU: the weights that compete for it, without ghosts and departures not yet settled. */
 static __always_inline u64 place_load(const struct cpu_ctx *cpuc)
@@ -240,6 +241,19 @@ static __always_inline bool place_worthwhile(u32 llc, u64 now_ns)
 	return kernel_since(now_ns, READ_ONCE(llc_find(llc)->waiting_ns)) < PLACE_WAITING_NS;
 }
 
+/*
+ * Has this CPU seen that nobody waits in its domain, and has nobody been queued since? Who
+ * was queued while it looked may be a note later, and as much may pass before a note is seen.
+ */
+static __always_inline bool place_in_vain(const struct cpu_ctx *cpuc, u32 tier, u64 now_ns)
+{
+	u64 searched_ns = cpuc->searched_ns[tier == ROTA_BACKGROUND];
+	u64 waiting_ns = READ_ONCE(llc_find(cpuc->llc)->waiting_ns);
+
+	return kernel_since(now_ns, searched_ns) < PLACE_SEARCHED_NS &&
+	       eevdf_before(waiting_ns + 2 * QUEUE_NOTE_NS, searched_ns);
+}
+
 /* Does somebody wait on the CPU at this place of llc_cpus, counted round the domain? */
 static __always_inline bool place_waits(u32 first, u32 size, u32 place, u32 tier)
 {
@@ -265,6 +279,8 @@ __noinline u32 place_find_waiting(u32 llc, u32 cpu, u32 tier, u32 n, u32 size)
 		if (place_waits(first, size, at + n, tier))
 			return n;
 	}
+	if (n >= size)
+		return size;
 	kernel_for(i, n, size)
 	{
 		if (place_waits(first, size, at + i, tier))
@@ -276,9 +292,13 @@ __noinline u32 place_find_waiting(u32 llc, u32 cpu, u32 tier, u32 n, u32 size)
 /* Pulls a task of the tier from a queue of one cache domain. */
 __noinline bool place_steal_from(u32 llc, u32 cpu, u32 tier, u64 now_ns)
 {
+	struct cpu_ctx *cpuc = cpu_find(cpu);
 	u32 size = llc_scan(llc);
-	u32 n = place_find_waiting(llc, cpu, tier, 0, size);
+	/* Its own queue it has looked at. */
+	u32 n = place_find_waiting(llc, cpu, tier, cpuc->llc == llc, size);
 
+	if (cpuc->llc == llc)
+		cpuc->searched_ns[tier == ROTA_BACKGROUND] = n < size ? 0 : now_ns;
 	if (n >= size)
 		return false;
 	if (place_pull(cpu, tier, cpu_in_llc(llc, cpu % size + n), now_ns))
@@ -292,14 +312,15 @@ __noinline bool place_steal_from(u32 llc, u32 cpu, u32 tier, u64 now_ns)
  * An idle CPU looks for work, in its own cache domain before elsewhere. Not static, as
  * queue_join; the same for place_balance.
  */
-__noinline bool place_steal(u32 cpu, u32 tier, u64 now_ns)
+__noinline bool place_search(u32 cpu, u32 tier, u64 now_ns)
 {
 	struct cpu_ctx *cpuc = cpu_find(cpu);
 	u32 n, nr = topology.nr_llcs;
 
-	if (!(knobs.tiers & (1 << tier)) || own_closed(cpuc))
+	if (own_closed(cpuc))
 		return false;
-	if (place_worthwhile(cpuc->llc, now_ns) && place_steal_from(cpuc->llc, cpu, tier, now_ns))
+	if (place_worthwhile(cpuc->llc, now_ns) && !place_in_vain(cpuc, tier, now_ns) &&
+	    place_steal_from(cpuc->llc, cpu, tier, now_ns))
 		return true;
 	if (nr < 2)
 		return false;
@@ -311,6 +332,12 @@ __noinline bool place_steal(u32 cpu, u32 tier, u64 now_ns)
 			return true;
 	}
 	return false;
+}
+
+/* The same, without a call where no class is of the tier. */
+static __always_inline bool place_steal(u32 cpu, u32 tier, u64 now_ns)
+{
+	return knobs.tiers & (1 << tier) && place_search(cpu, tier, now_ns);
 }
 
 /* What the task weighs that a pull would take, 0: there is none. */

@@ -16,8 +16,8 @@
  * many they are parked in a second one, ordered by virtual time, until V has
  * reached them: each request is parked once at most, so a pick costs O(log n)
  * on average. While all deadlines are
- * equally far ahead of their tasks the first by deadline is the first by
- * virtual time, hence eligible, and nothing of that is needed.
+ * equally far ahead of their tasks and V has passed no ghost, the first by deadline
+ * is the first by virtual time, hence eligible, and nothing of that is needed.
  * The running task's progress is added to V ahead of its charge, so that a
  * waking task is placed at the V of now, not of the last switch.
  * A task that another CPU pulled away is settled later: that CPU leaves a
@@ -44,7 +44,7 @@
 #define QUEUE_LOOKS 8		 /* tasks that a wake-up looks at to see whether it is the next */
 #define QUEUE_SKIPS 4		 /* tasks that a choice passes over before it parks others */
 #define QUEUE_TURNS 8		 /* of a choice among ghosts */
-#define QUEUE_NOTE_NS 4000000	 /* how exact llc_ctx.waiting_ns is kept */
+#define QUEUE_NOTE_NS 20000	 /* how exact llc_ctx.waiting_ns is kept */
 #define QUEUE_SHORT_NS 256000000 /* for so long, and once more, a short slice is remembered */
 
 static __always_inline u64 queue_id(u32 tier, u32 cpu)
@@ -159,6 +159,9 @@ static s64 queue_lag(struct cpu_queue *queue, const struct task_ctx *taskc, u32 
 	if (!place)
 		return lag_vt < 0 && taskc->left == queue->cpu ? 0 : lag_vt;
 	lag_vt = now_vt - ghost->vt;
+	/* The next look finds out which is the earliest without it. */
+	if (ghost->deadline_vt == queue->ghost_due_vt)
+		queue->ghost_next_vt = now_vt;
 	ghost_end(queue, place);
 	return lag_vt >= 0 ? 0 : eevdf_rescale(lag_vt, ghost->weight, taskc->weight);
 }
@@ -559,6 +562,7 @@ static void queue_admit(struct task_ctx *taskc, struct cpu_ctx *cpuc, u32 cpu, u
 	queue_note_slice(queue, taskc->slice_ns, now_ns);
 	/* It may be due before the head that was taken and has not run yet. */
 	cpuc->took_head = 0;
+	taskc->rescued = 0;
 	queue->queued++;
 	record_note(ROTA_RECORD_WAIT, 0, taskc, cpu, 0);
 	queue_note_waiting(cpuc, taskc->tier, now_ns);
@@ -633,7 +637,10 @@ static bool queue_take(struct cpu_queue *queue, u64 dsq, u32 how)
 	return true;
 }
 
-/* All spans are alike: the first by deadline is eligible. */
+/*
+ * All spans are alike and V has passed no ghost: the first by deadline is eligible. But for
+ * one case, who ran is ready too and may not go on here, which a choice would see no better.
+ */
 static bool queue_pick_alike(struct cpu_queue *queue, u32 tier, struct cpu_ctx *cpuc, u32 cpu,
 			     struct task_ctx *prevc)
 {
@@ -801,4 +808,11 @@ __noinline bool queue_dispatch(u32 tier, u32 cpu, struct task_ctx *prevc)
 	    (queue->ghosts && !queue_clear_way(queue, prevc)))
 		return queue_pick(queue, tier, cpu, prevc);
 	return queue_pick_alike(queue, tier, cpuc, cpu, prevc);
+}
+
+/* The same, without a call where there is nobody: on its way to idle a CPU asks both tiers. */
+static __always_inline bool queue_next(struct cpu_ctx *cpuc, u32 tier, u32 cpu,
+				       struct task_ctx *prevc)
+{
+	return (prevc || cpu_waiting(cpu_queue(cpuc, tier))) && queue_dispatch(tier, cpu, prevc);
 }

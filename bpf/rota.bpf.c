@@ -295,7 +295,7 @@ static bool dispatch_rest(struct cpu_ctx *cpuc, u32 cpu, struct task_struct *pre
 			  struct task_ctx *prevc, u64 now_ns)
 {
 	return place_steal(cpu, ROTA_FAIR, now_ns) || priority_dispatch_capped(cpuc, cpu) ||
-	       queue_dispatch(ROTA_BACKGROUND, cpu, prevc) ||
+	       queue_next(cpuc, ROTA_BACKGROUND, cpu, prevc) ||
 	       (!prev && place_steal(cpu, ROTA_BACKGROUND, now_ns));
 }
 
@@ -321,7 +321,7 @@ void ROTA_OP(dispatch, s32 cpu, struct task_struct *prev)
 		return;
 	}
 	if ((place_due(cpuc, now_ns) && place_balance(cpu, now_ns)) ||
-	    queue_dispatch(ROTA_FAIR, cpu, prevc))
+	    queue_next(cpuc, ROTA_FAIR, cpu, prevc))
 		return;
 	if (prev && prevc->tier == ROTA_FAIR) {
 		keep(prev, prevc, cpuc, now_ns);
