@@ -71,6 +71,7 @@ struct cpu_ctx {
 	u32 curr_weight;
 	u32 curr_bound; /* how much of its work waits for memory, see pace.bpf.h */
 	u32 llc;
+	u32 place;	/* in its cache domain, see llc_cpus */
 	u32 owner;	/* whose CPU it is: class + 1, 0: everybody's; written by rota_own() */
 	u32 lends;	/* and it runs others' tasks while it would be idle */
 	u64 curr_at_ns; /* when it started, or was last charged ahead */
@@ -123,9 +124,11 @@ struct llc_ctx {
 
 struct rota_topology topology; /* set by the loader before attaching, then constant */
 u32 llc_of[ROTA_MAX_CPUS];     /* set by the loader: the cache domain of each CPU */
-u32 llc_first[ROTA_MAX_LLCS];  /* set by the loader: index of its first CPU in llc_cpus */
-u32 llc_size[ROTA_MAX_LLCS];   /* set by the loader */
-u32 llc_cpus[ROTA_MAX_CPUS];   /* set by the loader: all CPUs, domain after domain */
+u32 llc_place
+	[ROTA_MAX_CPUS]; /* set by the loader: the place of each CPU among those of its domain */
+u32 llc_first[ROTA_MAX_LLCS]; /* set by the loader: index of its first CPU in llc_cpus */
+u32 llc_size[ROTA_MAX_LLCS];  /* set by the loader */
+u32 llc_cpus[ROTA_MAX_CPUS];  /* set by the loader: all CPUs, domain after domain */
 
 struct rota_knobs knobs; /* set by the daemon */
 u32 generation;		 /* counts changes of knobs, classes and weights; atomic add */
@@ -177,15 +180,23 @@ static __always_inline u32 llc_scan(u32 llc)
 	return size < CPU_SCAN ? size : CPU_SCAN;
 }
 
-/* The n-th CPU of a cache domain, counted from a CPU so that searches spread. */
-static __always_inline u32 cpu_in_llc(u32 llc, u32 n)
+/* The CPU at a place of a cache domain, counted round it. */
+static __always_inline u32 cpu_in_llc(u32 llc, u32 place)
 {
 	u32 size = llc_size[llc & (ROTA_MAX_LLCS - 1)];
 	u32 first = llc_first[llc & (ROTA_MAX_LLCS - 1)];
 
 	if (!size)
 		return 0;
-	return llc_cpus[(first + n % size) & (ROTA_MAX_CPUS - 1)];
+	return llc_cpus[(first + place % size) & (ROTA_MAX_CPUS - 1)];
+}
+
+/* The n-th CPU of the cache domain, counted from this one, which is the first: searches spread. */
+static __always_inline u32 cpu_beside(u32 cpu, u32 n)
+{
+	const struct cpu_ctx *cpuc = cpu_find(cpu);
+
+	return cpu_in_llc(cpuc->llc, cpuc->place + n);
 }
 
 /*

@@ -146,7 +146,7 @@ __noinline int inherit_call(u32 tid, u32 cpu, bool leaves)
 {
 	struct task_struct *p = bpf_task_from_pid(tid);
 	s32 at = bpf_get_smp_processor_id();
-	u32 own, llc, size, n;
+	u32 own, size, n;
 	u64 kick = 0;
 
 	if (!p)
@@ -171,11 +171,10 @@ __noinline int inherit_call(u32 tid, u32 cpu, bool leaves)
 			scx_bpf_kick_cpu(at, kick);
 		return 0;
 	}
-	llc = cpu_find(cpu)->llc;
-	size = llc_scan(llc);
+	size = llc_scan(cpu_find(cpu)->llc);
 	kernel_for(n, 0, size)
 	{
-		inherit_note_call(cpu_in_llc(llc, cpu + n), tid);
+		inherit_note_call(cpu_beside(cpu, n), tid);
 	}
 	return 0;
 }

@@ -304,7 +304,7 @@ __noinline bool limit_adopt(u32 cpu, u64 now_ns)
 	cpuc->adopt_at_ns = now_ns + LIMIT_AGAIN_NS;
 	kernel_for(n, 1, size < LIMIT_SCAN_CPUS ? size : LIMIT_SCAN_CPUS)
 	{
-		u32 other = cpu_in_llc(cpuc->llc, cpu + n);
+		u32 other = cpu_beside(cpu, n);
 		struct cpu_ctx *otherc = cpu_find(other);
 
 		if (READ_ONCE(otherc->queued_limited) &&
@@ -331,7 +331,7 @@ static int limit_timer_fired(void *map, u32 *key, struct limit_timer *timer)
 	scx_bpf_kick_cpu(*key, KICK_IDLE);
 	if (left_ns < -2 * LIMIT_AGAIN_NS) {
 		kernel_for(n, 1, size < LIMIT_SCAN_CPUS ? size : LIMIT_SCAN_CPUS)
-			scx_bpf_kick_cpu(cpu_in_llc(cpuc->llc, *key + n), KICK_IDLE);
+			scx_bpf_kick_cpu(cpu_beside(*key, n), KICK_IDLE);
 	}
 	bpf_timer_start(&timer->timer, LIMIT_AGAIN_NS, 0);
 	return 0;

@@ -123,14 +123,14 @@ static s32 place_select(struct task_struct *p, u32 own, s32 prev_cpu, u64 wake_f
 /* The least loaded CPU of the domain for a new task. */
 static s32 place_fork(struct task_struct *p, u32 own, s32 prev_cpu)
 {
-	u32 llc = cpu_find(prev_cpu)->llc, size = llc_scan(llc);
+	u32 size = llc_scan(cpu_find(prev_cpu)->llc);
 	u64 least = place_load(cpu_find(prev_cpu));
 	s32 best = prev_cpu;
 	u32 n;
 
 	kernel_for(n, 1, size)
 	{
-		u32 cpu = cpu_in_llc(llc, prev_cpu + n);
+		u32 cpu = cpu_beside(prev_cpu, n);
 		u64 load = place_load(cpu_find(cpu));
 
 		if (load >= least || cpu_find(cpu)->owner != own || !cpu_allows(p, cpu))
@@ -255,57 +255,59 @@ static __always_inline bool place_in_vain(const struct cpu_ctx *cpuc, u32 tier, 
 }
 
 /* Does somebody wait on the CPU at this place of llc_cpus, counted round the domain? */
-static __always_inline bool place_waits(u32 first, u32 size, u32 place, u32 tier)
+static __always_inline bool place_waits(u32 end, u32 size, u32 place, u32 tier)
 {
-	u32 index = place < first + size ? place : place - size;
+	u32 index = place < end ? place : place - size;
 
 	return cpu_waiting(cpu_queue(cpu_find(llc_cpus[index & (ROTA_MAX_CPUS - 1)]), tier));
 }
 
 /*
- * The next CPU of the domain, counted from n places after this one, in whose
- * queue somebody waits; size if there is none. This runs whenever a CPU goes
+ * The next CPU of the domain, counted from n places after this one's, in whose
+ * queue somebody waits; scan if there is none before that. This runs whenever a CPU goes
  * idle: the nearest CPUs are looked at without a call, but not all, because
  * the verifier walks every turn of such a loop. For the same reason it is not
  * static, nor is the next function: the verifier then looks at them once and not
  * again at each of their callers.
  */
-__noinline u32 place_find_waiting(u32 llc, u32 cpu, u32 tier, u32 n, u32 size)
+__noinline u32 place_find_waiting(u32 llc, u32 place, u32 tier, u32 n, u32 scan)
 {
-	u32 first = llc_first[llc & (ROTA_MAX_LLCS - 1)];
-	u32 i, at = first + cpu % (size ?: 1);
+	u32 first = llc_first[llc & (ROTA_MAX_LLCS - 1)],
+	    size = llc_size[llc & (ROTA_MAX_LLCS - 1)];
+	u32 i, at = first + place, end = first + size;
 
-	for (u32 turn = 0; turn < PLACE_NEAR_CPUS && n < size; turn++, n++) {
-		if (place_waits(first, size, at + n, tier))
+	for (u32 turn = 0; turn < PLACE_NEAR_CPUS && n < scan; turn++, n++) {
+		if (place_waits(end, size, at + n, tier))
 			return n;
 	}
-	if (n >= size)
-		return size;
-	kernel_for(i, n, size)
+	if (n >= scan)
+		return scan;
+	kernel_for(i, n, scan)
 	{
-		if (place_waits(first, size, at + i, tier))
+		if (place_waits(end, size, at + i, tier))
 			return i;
 	}
-	return size;
+	return scan;
 }
 
-/* Pulls a task of the tier from a queue of one cache domain. */
-__noinline bool place_steal_from(u32 llc, u32 cpu, u32 tier, u64 now_ns)
+/* Pulls a task of the tier from a queue of one cache domain, counted from this place of it. */
+__noinline bool place_steal_from(u32 llc, u32 place, u32 cpu, u32 tier, u64 now_ns)
 {
 	struct cpu_ctx *cpuc = cpu_find(cpu);
-	u32 size = llc_scan(llc);
+	bool own = cpuc->llc == llc;
+	u32 scan = llc_scan(llc);
 	/* Its own queue it has looked at. */
-	u32 n = place_find_waiting(llc, cpu, tier, cpuc->llc == llc, size);
+	u32 n = place_find_waiting(llc, place, tier, own, scan);
 
-	if (cpuc->llc == llc)
-		cpuc->searched_ns[tier == ROTA_BACKGROUND] = n < size ? 0 : now_ns;
-	if (n >= size)
+	if (own)
+		cpuc->searched_ns[tier == ROTA_BACKGROUND] = n < scan ? 0 : now_ns;
+	if (n >= scan)
 		return false;
-	if (place_pull(cpu, tier, cpu_in_llc(llc, cpu % size + n), now_ns))
+	if (place_pull(cpu, tier, cpu_in_llc(llc, place + n), now_ns))
 		return true;
 	/* The count was old, or the task may not run here: one more try. */
-	n = place_find_waiting(llc, cpu, tier, n + 1, size);
-	return n < size && place_pull(cpu, tier, cpu_in_llc(llc, cpu % size + n), now_ns);
+	n = place_find_waiting(llc, place, tier, n + 1, scan);
+	return n < scan && place_pull(cpu, tier, cpu_in_llc(llc, place + n), now_ns);
 }
 
 /*
@@ -320,7 +322,7 @@ __noinline bool place_search(u32 cpu, u32 tier, u64 now_ns)
 	if (own_closed(cpuc))
 		return false;
 	if (place_worthwhile(cpuc->llc, now_ns) && !place_in_vain(cpuc, tier, now_ns) &&
-	    place_steal_from(cpuc->llc, cpu, tier, now_ns))
+	    place_steal_from(cpuc->llc, cpuc->place, cpu, tier, now_ns))
 		return true;
 	if (nr < 2)
 		return false;
@@ -328,7 +330,10 @@ __noinline bool place_search(u32 cpu, u32 tier, u64 now_ns)
 	{
 		u32 llc = (cpuc->llc + n) % nr;
 
-		if (place_worthwhile(llc, now_ns) && place_steal_from(llc, cpu, tier, now_ns))
+		u32 place = cpuc->place % (llc_size[llc & (ROTA_MAX_LLCS - 1)] ?: 1);
+
+		if (place_worthwhile(llc, now_ns) &&
+		    place_steal_from(llc, place, cpu, tier, now_ns))
 			return true;
 	}
 	return false;
@@ -379,7 +384,7 @@ __noinline bool place_balance(u32 cpu, u64 now_ns)
 	most = own = own > mean ? own : mean;
 	kernel_for(n, 1, size)
 	{
-		u32 other = cpu_in_llc(cpuc->llc, cpu + n);
+		u32 other = cpu_beside(cpu, n);
 		u64 load = place_load(cpu_find(other));
 
 		mean = place_mean(cpu_find(other), load, now_ns);

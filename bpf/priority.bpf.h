@@ -158,7 +158,7 @@ static __always_inline bool priority_may_find_less(const struct cpu_ctx *cpuc, u
 static s32 priority_victim(struct task_struct *p, u32 own, s32 prev_cpu, bool capped)
 {
 	struct cpu_ctx *prevc = cpu_find(prev_cpu);
-	u32 llc = prevc->llc, size = llc_scan(llc);
+	u32 size = llc_scan(prevc->llc);
 	u32 lowest = ROTA_PRIORITY;
 	u64 now_ns = kernel_now();
 	s32 victim = -1;
@@ -174,7 +174,7 @@ static s32 priority_victim(struct task_struct *p, u32 own, s32 prev_cpu, bool ca
 		return victim;
 	kernel_for(n, 0, size)
 	{
-		u32 cpu = cpu_in_llc(llc, prev_cpu + n);
+		u32 cpu = cpu_beside(prev_cpu, n);
 		struct cpu_ctx *cpuc = cpu_find(cpu);
 		u32 tier = READ_ONCE(cpuc->curr_tier);
 
@@ -201,13 +201,13 @@ static __always_inline bool priority_due_later(const struct cpu_ctx *cpuc,
 /* The CPU of the cache domain whose priority task is due last, after this one; else -1. */
 static s32 priority_rival(struct task_struct *p, const struct task_ctx *taskc, u32 near_cpu)
 {
-	u32 llc = cpu_find(near_cpu)->llc, size = llc_scan(llc), n;
+	u32 size = llc_scan(cpu_find(near_cpu)->llc), n;
 	u64 last_vt = 0;
 	s32 rival = -1;
 
 	kernel_for(n, 0, size)
 	{
-		u32 cpu = cpu_in_llc(llc, near_cpu + n);
+		u32 cpu = cpu_beside(near_cpu, n);
 		const struct cpu_ctx *cpuc = cpu_find(cpu);
 
 		if (!priority_due_later(cpuc, taskc) || cpuc->owner != taskc->own ||

@@ -713,6 +713,7 @@ s32 ROTA_OP(init)
 		struct cpu_ctx *cpuc = cpu_find(cpu);
 
 		cpuc->llc = llc_of[cpu & (ROTA_MAX_CPUS - 1)];
+		cpuc->place = llc_place[cpu & (ROTA_MAX_CPUS - 1)];
 		cpuc->curr_tier = ROTA_NONE;
 		queue_init(&cpuc->queues[0], ROTA_FAIR, cpu);
 		queue_init(&cpuc->queues[1], ROTA_BACKGROUND, cpu);

@@ -136,15 +136,17 @@ func (s *Scheduler) load(o *image) (err error) {
 // prepare writes what must be known before the first task is seen.
 func (s *Scheduler) prepare(spec *ebpf.CollectionSpec) error {
 	t := s.topology
-	llcOf, order := make([]uint32, maxCPUs), make([]uint32, maxCPUs)
+	llcOf, place, order := make([]uint32, maxCPUs), make([]uint32, maxCPUs), make([]uint32, maxCPUs)
 	first, size := make([]uint32, maxLLCs), make([]uint32, maxLLCs)
 	copy(llcOf, t.llcOf)
 	copy(order, t.order)
 	copy(first, t.first)
 	copy(size, t.size)
+	copy(place, t.places())
 	variables := map[string]any{
 		"topology":        rotaTopology{NrCpus: uint32(t.cpus), NrLlcs: uint32(len(t.size))},
 		"llc_of":          llcOf,
+		"llc_place":       place,
 		"llc_cpus":        order,
 		"llc_first":       first,
 		"llc_size":        size,

@@ -142,7 +142,7 @@ func elements(t *testing.T, spec *ebpf.CollectionSpec, name string) int {
 func TestMirrorLimits(t *testing.T) {
 	spec := object(t)
 	for name, want := range map[string]int{
-		"llc_of": maxCPUs, "llc_cpus": maxCPUs, "cpu_stats": maxCPUs, "cpu_ctxs": maxCPUs,
+		"llc_of": maxCPUs, "llc_place": maxCPUs, "llc_cpus": maxCPUs, "cpu_stats": maxCPUs, "cpu_ctxs": maxCPUs,
 		"llc_first": maxLLCs, "llc_size": maxLLCs, "llc_ctxs": maxLLCs, "classes": MaxClasses,
 	} {
 		if got := elements(t, spec, name); got != want {
@@ -215,6 +215,7 @@ func TestPrepare(t *testing.T) {
 	wants := map[string]any{
 		"topology":        rotaTopology{NrCpus: 3, NrLlcs: 2},
 		"llc_of":          []uint32{0, 1, 0, 0},
+		"llc_place":       []uint32{0, 0, 1, 0},
 		"llc_cpus":        []uint32{0, 2, 1, 0},
 		"llc_first":       []uint32{0, 2, 0},
 		"llc_size":        []uint32{2, 1, 0},

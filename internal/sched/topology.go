@@ -61,6 +61,17 @@ func readTopology(sys fs.FS) (topology, error) {
 	return t, nil
 }
 
+// places are where each CPU stands among those of its domain, by CPU.
+func (t topology) places() []uint32 {
+	places := make([]uint32, t.cpus)
+	for llc, first := range t.first {
+		for place, cpu := range t.order[first : first+t.size[llc]] {
+			places[cpu] = uint32(place)
+		}
+	}
+	return places
+}
+
 // cacheDomain names the CPUs that share the highest-level cache of a CPU.
 func cacheDomain(sys fs.FS, cpu int) string {
 	dir := fmt.Sprintf("cpu%d", cpu)

@@ -3,6 +3,7 @@ package sched
 import (
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -119,5 +120,18 @@ func TestReadTopologyLimits(t *testing.T) {
 				t.Errorf("%v, want %q", err, test.want)
 			}
 		})
+	}
+}
+
+// A CPU looks at all the others of its domain, wherever its number would put it.
+func TestPlaces(t *testing.T) {
+	// As where siblings have the numbers of the second half, and two caches.
+	list := []string{"0-1,4-5", "0-1,4-5", "2-3,6-7", "2-3,6-7", "0-1,4-5", "0-1,4-5", "2-3,6-7", "2-3,6-7"}
+	got, err := readTopology(machine("0-7", caches(list...)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := []uint32{0, 1, 0, 1, 2, 3, 2, 3}; !slices.Equal(got.places(), want) {
+		t.Errorf("places %v, want %v", got.places(), want)
 	}
 }
