@@ -160,7 +160,7 @@ static s64 queue_lag(struct cpu_queue *queue, const struct task_ctx *taskc, u32 
 		return lag_vt < 0 && taskc->left == queue->cpu ? 0 : lag_vt;
 	lag_vt = now_vt - ghost->vt;
 	/* The next look finds out which is the earliest without it. */
-	if (ghost->deadline_vt == queue->ghost_due_vt)
+	if (ghost->deadline_vt == queue->ghost_due_vt && eevdf_before(now_vt, queue->ghost_next_vt))
 		queue->ghost_next_vt = now_vt;
 	ghost_end(queue, place);
 	return lag_vt >= 0 ? 0 : eevdf_rescale(lag_vt, ghost->weight, taskc->weight);
