@@ -106,6 +106,7 @@ struct cpu_ctx {
 	u64 rescue_at_ns;
 	u64 balance_at_ns;
 	u64 searched_ns[2]; /* when nobody was seen to wait in the domain: fair, background */
+	u32 sent_for;	    /* it was woken for somebody who waits: written by any CPU */
 	u64 load_mean;	    /* of place_load() at the last ticks, scaled by PLACE_MEAN */
 	u64 load_at_ns;	    /* when it was noted */
 	u32 rescue_pause;   /* the last dispatch rescued: now the others' turn */
@@ -114,21 +115,24 @@ struct cpu_ctx {
 	u64 window_used_ns;
 } __attribute__((aligned(64)));
 
-/* What the CPUs of one cache domain share; written without a lock, rarely. */
+/*
+ * What the CPUs of one cache domain share; written without a lock, rarely, but for the first,
+ * which therefore has a cache line of its own.
+ */
 struct llc_ctx {
-	u64 waiting_ns;	   /* about when a task was last put into a queue of the domain */
-	u64 floor_vt;	   /* priority tier: v of the furthest task that ran */
+	u64 waiting_ns; /* about when a task was last put into a queue of the domain */
+	u64 floor_vt
+		__attribute__((aligned(64))); /* priority tier: v of the furthest task that ran */
 	u64 priority_ns;   /* priority tier: when the domain's queue was last in use */
 	u64 background_ns; /* about when a background task last had one of the CPUs */
 } __attribute__((aligned(64)));
 
 struct rota_topology topology; /* set by the loader before attaching, then constant */
 u32 llc_of[ROTA_MAX_CPUS];     /* set by the loader: the cache domain of each CPU */
-u32 llc_place
-	[ROTA_MAX_CPUS]; /* set by the loader: the place of each CPU among those of its domain */
-u32 llc_first[ROTA_MAX_LLCS]; /* set by the loader: index of its first CPU in llc_cpus */
-u32 llc_size[ROTA_MAX_LLCS];  /* set by the loader */
-u32 llc_cpus[ROTA_MAX_CPUS];  /* set by the loader: all CPUs, domain after domain */
+u32 llc_place[ROTA_MAX_CPUS];  /* set by the loader: where each stands in its domain */
+u32 llc_first[ROTA_MAX_LLCS];  /* set by the loader: index of its first CPU in llc_cpus */
+u32 llc_size[ROTA_MAX_LLCS];   /* set by the loader */
+u32 llc_cpus[ROTA_MAX_CPUS];   /* set by the loader: all CPUs, domain after domain */
 
 struct rota_knobs knobs; /* set by the daemon */
 u32 generation;		 /* counts changes of knobs, classes and weights; atomic add */
@@ -191,7 +195,7 @@ static __always_inline u32 cpu_in_llc(u32 llc, u32 place)
 	return llc_cpus[(first + place % size) & (ROTA_MAX_CPUS - 1)];
 }
 
-/* The n-th CPU of the cache domain, counted from this one, which is the first: searches spread. */
+/* The CPU n places after this one in its cache domain, counted round it: searches spread. */
 static __always_inline u32 cpu_beside(u32 cpu, u32 n)
 {
 	const struct cpu_ctx *cpuc = cpu_find(cpu);

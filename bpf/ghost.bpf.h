@@ -78,6 +78,14 @@ __noinline int ghost_sweep(struct cpu_queue *queue, u64 now_vt, u64 deadline_vt)
 	return 0;
 }
 
+/* This one goes: if it was the earliest that V has passed, the next look finds out which is then. */
+static __always_inline void ghost_look_again(struct cpu_queue *queue, const struct cpu_ghost *ghost,
+					     u64 now_vt)
+{
+	if (ghost->deadline_vt == queue->ghost_due_vt && eevdf_before(now_vt, queue->ghost_next_vt))
+		queue->ghost_next_vt = now_vt;
+}
+
 /* Who is next has this deadline: lets the ghosts go that come before; true: there were some. */
 static __always_inline bool ghost_release(struct cpu_queue *queue, u64 now_vt, u64 deadline_vt)
 {

@@ -217,8 +217,6 @@ __noinline int limit_sweep(u64 dsq, u32 cpu, u64 now_ns)
 static void limit_readmit(struct bpf_iter_scx_dsq *it, struct task_struct *p,
 			  struct task_ctx *taskc, struct cpu_ctx *cpuc, u32 cpu, u64 now_ns)
 {
-	s32 idle;
-
 	taskc->ready_at_ns = now_ns;
 	if (taskc->tier == ROTA_PRIORITY) {
 		struct llc_ctx *llcc = llc_find(cpuc->llc);
@@ -232,11 +230,7 @@ static void limit_readmit(struct bpf_iter_scx_dsq *it, struct task_struct *p,
 		queue_admit(taskc, cpuc, cpu, now_ns);
 		kernel_move_vtime(it, p, queue_id(taskc->tier, cpu), taskc->deadline_vt);
 	}
-	if (p->nr_cpus_allowed == 1)
-		return;
-	idle = own_pick_idle(p, taskc->own);
-	if (idle >= 0)
-		scx_bpf_kick_cpu(idle, KICK_IDLE);
+	own_kick_idle(p, taskc->own);
 }
 
 /* Lets those go on whose groups have time again. */

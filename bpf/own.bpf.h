@@ -237,3 +237,17 @@ int rota_own_sweep(void *args)
 	own_rehome_all();
 	return 0;
 }
+
+/* Wakes an idle CPU that could pull this task: it is to search, whatever it knows. */
+static void own_kick_idle(struct task_struct *p, u32 own)
+{
+	s32 cpu;
+
+	if (p->nr_cpus_allowed == 1)
+		return;
+	cpu = own_pick_idle(p, own);
+	if (cpu < 0)
+		return;
+	WRITE_ONCE(cpu_find(cpu)->sent_for, 1);
+	scx_bpf_kick_cpu(cpu, KICK_IDLE);
+}

@@ -171,18 +171,6 @@ static s32 place_wake(struct task_struct *p, const struct task_ctx *taskc, s32 p
 	return prev_cpu;
 }
 
-/* Wakes an idle CPU that could pull this task. */
-static void place_kick_idle(struct task_struct *p, u32 own)
-{
-	s32 cpu;
-
-	if (p->nr_cpus_allowed == 1)
-		return;
-	cpu = own_pick_idle(p, own);
-	if (cpu >= 0)
-		scx_bpf_kick_cpu(cpu, KICK_IDLE);
-}
-
 /* Whom a pull is about to take, for the record. */
 static u32 place_first_tid(u32 tier, u32 from, u32 cpu)
 {
@@ -242,8 +230,9 @@ static __always_inline bool place_worthwhile(u32 llc, u64 now_ns)
 }
 
 /*
- * Has this CPU seen that nobody waits in its domain, and has nobody been queued since? Who
- * was queued while it looked may be a note later, and as much may pass before a note is seen.
+ * Has this CPU seen that nobody waits in its domain, and has nobody been queued since? Such a
+ * note may be as old as the next one may be late, and clocks differ; who is queued by an old
+ * clock beside an idle CPU sends for it.
  */
 static __always_inline bool place_in_vain(const struct cpu_ctx *cpuc, u32 tier, u64 now_ns)
 {
@@ -294,12 +283,12 @@ __noinline u32 place_find_waiting(u32 llc, u32 place, u32 tier, u32 n, u32 scan)
 __noinline bool place_steal_from(u32 llc, u32 place, u32 cpu, u32 tier, u64 now_ns)
 {
 	struct cpu_ctx *cpuc = cpu_find(cpu);
-	bool own = cpuc->llc == llc;
+	bool here = cpuc->llc == llc;
 	u32 scan = llc_scan(llc);
 	/* Its own queue it has looked at. */
-	u32 n = place_find_waiting(llc, place, tier, own, scan);
+	u32 n = place_find_waiting(llc, place, tier, here ? 1 : 0, scan);
 
-	if (own)
+	if (here)
 		cpuc->searched_ns[tier == ROTA_BACKGROUND] = n < scan ? 0 : now_ns;
 	if (n >= scan)
 		return false;
@@ -321,6 +310,10 @@ __noinline bool place_search(u32 cpu, u32 tier, u64 now_ns)
 
 	if (own_closed(cpuc))
 		return false;
+	if (READ_ONCE(cpuc->sent_for)) {
+		WRITE_ONCE(cpuc->sent_for, 0);
+		cpuc->searched_ns[0] = cpuc->searched_ns[1] = 0;
+	}
 	if (place_worthwhile(cpuc->llc, now_ns) && !place_in_vain(cpuc, tier, now_ns) &&
 	    place_steal_from(cpuc->llc, cpuc->place, cpu, tier, now_ns))
 		return true;
@@ -329,7 +322,6 @@ __noinline bool place_search(u32 cpu, u32 tier, u64 now_ns)
 	kernel_for(n, 1, nr)
 	{
 		u32 llc = (cpuc->llc + n) % nr;
-
 		u32 place = cpuc->place % (llc_size[llc & (ROTA_MAX_LLCS - 1)] ?: 1);
 
 		if (place_worthwhile(llc, now_ns) &&

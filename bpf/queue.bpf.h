@@ -159,9 +159,7 @@ static s64 queue_lag(struct cpu_queue *queue, const struct task_ctx *taskc, u32 
 	if (!place)
 		return lag_vt < 0 && taskc->left == queue->cpu ? 0 : lag_vt;
 	lag_vt = now_vt - ghost->vt;
-	/* The next look finds out which is the earliest without it. */
-	if (ghost->deadline_vt == queue->ghost_due_vt && eevdf_before(now_vt, queue->ghost_next_vt))
-		queue->ghost_next_vt = now_vt;
+	ghost_look_again(queue, ghost, now_vt);
 	ghost_end(queue, place);
 	return lag_vt >= 0 ? 0 : eevdf_rescale(lag_vt, ghost->weight, taskc->weight);
 }
@@ -175,6 +173,7 @@ static bool queue_take_back(struct cpu_queue *queue, struct task_ctx *taskc, u32
 		return false;
 	taskc->vt = ghost->vt;
 	taskc->deadline_vt = ghost->deadline_vt;
+	ghost_look_again(queue, ghost, now_vt);
 	ghost_forget(queue, place);
 	return true;
 }
@@ -562,7 +561,6 @@ static void queue_admit(struct task_ctx *taskc, struct cpu_ctx *cpuc, u32 cpu, u
 	queue_note_slice(queue, taskc->slice_ns, now_ns);
 	/* It may be due before the head that was taken and has not run yet. */
 	cpuc->took_head = 0;
-	taskc->rescued = 0;
 	queue->queued++;
 	record_note(ROTA_RECORD_WAIT, 0, taskc, cpu, 0);
 	queue_note_waiting(cpuc, taskc->tier, now_ns);
@@ -638,8 +636,8 @@ static bool queue_take(struct cpu_queue *queue, u64 dsq, u32 how)
 }
 
 /*
- * All spans are alike and V has passed no ghost: the first by deadline is eligible. But for
- * one case, who ran is ready too and may not go on here, which a choice would see no better.
+ * All spans are alike and V has passed no ghost: the first by deadline is eligible. Not always
+ * where who ran is ready still and may not go on here, which a choice would see no better.
  */
 static bool queue_pick_alike(struct cpu_queue *queue, u32 tier, struct cpu_ctx *cpuc, u32 cpu,
 			     struct task_ctx *prevc)

@@ -131,6 +131,7 @@ s32 ROTA_OP(select_cpu, struct task_struct *p, s32 prev_cpu, u64 wake_flags)
 /* Takes over what has changed about a task that enters a queue. */
 static void update(struct task_struct *p, struct task_ctx *taskc, u32 cpu)
 {
+	taskc->rescued = 0; /* a turn that was interrupted goes on without a queue */
 	if (!task_stale(p, taskc))
 		return;
 	if (taskc->joined >= 0)
@@ -147,7 +148,7 @@ static void compete(struct task_struct *p, struct task_ctx *taskc, struct cpu_ct
 	if (taskc->generation != generation && task_boosted(taskc))
 		inherit_call(p->pid, cpu, false);
 	if (!(enq_flags & ENQ_WAKEUP))
-		place_kick_idle(p, taskc->own);
+		own_kick_idle(p, taskc->own);
 }
 
 /* For who may run on one CPU only select_cpu is not asked, and nobody says who wakes to sleep. */

@@ -52,11 +52,11 @@ func (e *exitError) Unwrap() error { return e.err }
 func main() {
 	peer.Main(os.Args, benchRoles()) // does not return in a process of a bench
 	// The daemon attaches without collecting garbage over and over while it
-	// reads the kernel's types: of those 30 MB are in use at once, and a limit
-	// near it cost more time than the kernel's verifier. Package daemon turns
-	// the collector up once it is attached, and gives the memory back. The other
-	// commands are over before any of this matters. More threads would only
-	// take memory: there is little to do.
+	// reads the kernel's types: with a limit of 24 MB that took as long as the
+	// kernel's verifier. Package daemon turns the collector up once it is
+	// attached, and gives the memory back. The other commands are over before
+	// any of this matters. More threads would only take memory: there is
+	// little to do.
 	debug.SetMemoryLimit(48 << 20)
 	debug.SetGCPercent(-1)
 	runtime.GOMAXPROCS(maxThreads)
