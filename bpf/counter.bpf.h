@@ -98,6 +98,7 @@ static void counter_switch(struct task_struct *prev, u32 cpu)
 {
 	struct counter_cpu *cpuc = &counter_cpus[cpu & (ROTA_MAX_CPUS - 1)];
 	u64 now_ns = kernel_now(), ns = now_ns - cpuc->at_ns, waits = 0, cycles = 0;
+	u64 enabled = cpuc->cycles.enabled;
 	bool begins = counter_begins(cpuc), waited, passed;
 	struct task_ctx *taskc;
 	u32 speed;
@@ -107,6 +108,9 @@ static void counter_switch(struct task_struct *prev, u32 cpu)
 	passed = counters.cycles && counter_read(&counter_cycles, &cpuc->cycles, &cycles);
 	if (begins || ns > COUNTER_LONGEST_NS || !prev->pid)
 		return;
+	/* By the counter's own clock: the scheduler's stood still while it waited for locks. */
+	if (passed)
+		ns = cpuc->cycles.enabled - enabled;
 	speed = counter_pace(cpuc, cpu, passed ? ns : 0, passed ? cycles : 0);
 	taskc = task_try(prev);
 	if (taskc && waited && (passed || counters.latency_ps))
