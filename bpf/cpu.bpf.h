@@ -115,16 +115,13 @@ struct cpu_ctx {
 	u64 window_used_ns;
 } __attribute__((aligned(64)));
 
-/*
- * What the CPUs of one cache domain share; written without a lock, rarely, but for the first,
- * which therefore has a cache line of its own.
- */
+/* What the CPUs of one cache domain share; written without a lock, rarely but for the last. */
 struct llc_ctx {
-	u64 waiting_ns; /* about when a task was last put into a queue of the domain */
-	u64 floor_vt
-		__attribute__((aligned(64))); /* priority tier: v of the furthest task that ran */
+	u64 floor_vt;	   /* priority tier: v of the furthest task that ran */
 	u64 priority_ns;   /* priority tier: when the domain's queue was last in use */
 	u64 background_ns; /* about when a background task last had one of the CPUs */
+	/* About when a task was last put into a queue of the domain: on a cache line of its own. */
+	u64 waiting_ns __attribute__((aligned(64)));
 } __attribute__((aligned(64)));
 
 struct rota_topology topology; /* set by the loader before attaching, then constant */

@@ -136,20 +136,13 @@ func (s *Scheduler) load(o *image) (err error) {
 // prepare writes what must be known before the first task is seen.
 func (s *Scheduler) prepare(spec *ebpf.CollectionSpec) error {
 	t := s.topology
-	llcOf, place, order := make([]uint32, maxCPUs), make([]uint32, maxCPUs), make([]uint32, maxCPUs)
-	first, size := make([]uint32, maxLLCs), make([]uint32, maxLLCs)
-	copy(llcOf, t.llcOf)
-	copy(order, t.order)
-	copy(first, t.first)
-	copy(size, t.size)
-	copy(place, t.places())
 	variables := map[string]any{
 		"topology":        rotaTopology{NrCpus: uint32(t.cpus), NrLlcs: uint32(len(t.size))},
-		"llc_of":          llcOf,
-		"llc_place":       place,
-		"llc_cpus":        order,
-		"llc_first":       first,
-		"llc_size":        size,
+		"llc_of":          padded(t.llcOf, maxCPUs),
+		"llc_place":       padded(t.places(), maxCPUs),
+		"llc_cpus":        padded(t.order, maxCPUs),
+		"llc_first":       padded(t.first, maxLLCs),
+		"llc_size":        padded(t.size, maxLLCs),
 		"knobs":           s.params.knobs(),
 		"classes":         s.params.classes(),
 		"priority_cap_ns": s.params.tierCap(),
@@ -164,6 +157,11 @@ func (s *Scheduler) prepare(spec *ebpf.CollectionSpec) error {
 		}
 	}
 	return nil
+}
+
+// padded is list with n entries, the rest of them 0.
+func padded(list []uint32, n int) []uint32 {
+	return append(list[:len(list):len(list)], make([]uint32, n-len(list))...)
 }
 
 // opsFlags are set where the kernel knows them. Exiting and
