@@ -102,9 +102,18 @@ func probe(g *guest.Guest) error {
 	g.Sleep(time.Second)
 	_, err = os.Stat("/proc/" + strings.TrimSpace(orphan.Stdout))
 	check(os.IsNotExist(err), "orphan %s was not reaped", orphan.Stdout)
+	before := khugepagedScans()
+	g.Sleep(20 * time.Second) // it looks every ten, as it comes
+	check(before != "" && khugepagedScans() == before, "khugepaged has looked at memory %s times, then %s", before, khugepagedScans())
 	env, _ := os.ReadFile("/proc/self/environ")
 	check(!strings.Contains(string(env), "ROTA_LAB_HOST"), "the host's environment leaks: %q", env)
 	return errors.Join(failed...)
+}
+
+// khugepagedScans is how often khugepaged has looked at all memory.
+func khugepagedScans() string {
+	count, _ := os.ReadFile("/sys/kernel/mm/transparent_hugepage/khugepaged/full_scans")
+	return strings.TrimSpace(string(count))
 }
 
 // turns counts what four busy loops, one per CPU, get done at the same time.
