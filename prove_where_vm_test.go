@@ -30,11 +30,15 @@ done
 echo "clone $clone"; refused clone rota where ${clone%.isra.0}; report cloned rota where $clone --for 100ms
 /bin/ip netns add far
 /bin/ip link add near0 type veth peer name far0 netns far
-/bin/ip addr add 10.9.0.1/24 dev near0; /bin/ip link set near0 up
-/bin/ip -n far addr add 10.9.0.2/24 dev far0; /bin/ip -n far link set far0 up
+/bin/ip addr add 10.9.0.1/24 dev near0; /bin/ip link set near0 addrgenmode none up
+/bin/ip -n far addr add 10.9.0.2/24 dev far0; /bin/ip -n far link set far0 addrgenmode none up
 ping -i 0.05 10.9.0.2 > /dev/null & pinger=$!; echo "pinger $pinger"
 sleep 1.2; report packets rota where veth_xmit --module veth --for 1s
 kill $pinger
+# Nobody answers the first one, so that only a task sends packets until the second one begins.
+/bin/ip neigh add 10.9.0.9 lladdr 02:00:00:00:00:09 dev near0; ping -i 0.05 10.9.0.9 > /dev/null & silent=$!
+sleep 1.2; report later rota where veth_xmit --module veth --for 7s & where=$!
+sleep 4; ping -i 0.05 10.9.0.2 > /dev/null & pinger=$!; wait $where; kill $silent $pinger
 printf 'classes:\n  - name: voice # ours\n' > /rota.yaml
 `
 
@@ -67,6 +71,8 @@ report executes rota explain $maker
 kill -USR1 $maker; sleep 1
 report child rota explain $(cat /tmp/child); kill $(cat /tmp/child)
 report watched rota status
+# Who has not been seen for a minute is forgotten: it was seen since.
+sleep 65; report still rota explain $maker
 `
 
 // executed is what where answers.
@@ -123,7 +129,7 @@ func TestWhere(t *testing.T) {
 // checkRule holds the class of the task that executes the function of a rule.
 func checkRule(t *testing.T, out string) {
 	t.Helper()
-	var task, child struct {
+	var task, child, still struct {
 		Threads []struct{ Class, Rule string }
 	}
 	var status struct {
@@ -133,7 +139,7 @@ func checkRule(t *testing.T, out string) {
 		}
 	}
 	for _, m := range named.FindAllStringSubmatch(out, -1) {
-		into, wanted := map[string]any{"executes": &task, "child": &child, "watched": &status}[m[1]]
+		into, wanted := map[string]any{"executes": &task, "child": &child, "still": &still, "watched": &status}[m[1]]
 		if !wanted {
 			continue
 		}
@@ -143,6 +149,9 @@ func checkRule(t *testing.T, out string) {
 	}
 	if len(task.Threads) != 1 || task.Threads[0].Class != "voice" || task.Threads[0].Rule != "/rota.yaml:3" {
 		t.Errorf("who executes the function of a rule: %+v", task.Threads)
+	}
+	if len(still.Threads) != 1 || still.Threads[0].Class != "voice" {
+		t.Errorf("the same a minute later: %+v", still.Threads)
 	}
 	if len(child.Threads) != 1 || child.Threads[0].Class != "default" {
 		t.Errorf("its child, which does not: %+v", child.Threads)
@@ -179,8 +188,8 @@ func checkExecuted(t *testing.T, out string) {
 			t.Errorf("%s: %+v", m[1], e)
 		}
 	}
-	if len(found) != 4 {
-		t.Fatalf("%d reports, want 4", len(found))
+	if len(found) != 5 {
+		t.Fatalf("%d reports, want 5", len(found))
 	}
 	maker := found["maker"].Executors
 	if found["maker"].Count < 20 || len(maker) != 1 || strconv.Itoa(maker[0].TID) != said(out, "maker") || maker[0].Comm != "sh" || maker[0].Cgroup != "/makers" ||
@@ -199,7 +208,26 @@ func checkExecuted(t *testing.T, out string) {
 			answers += e.Count
 		}
 	}
+	checkLater(t, found["later"])
 	if all := found["packets"].Count; pinger < 10 || answers < 10 || all > pinger+answers+20 {
 		t.Errorf("%d packets, %d by the pinger, %d in its soft interrupts: %+v", all, pinger, answers, found["packets"])
+	}
+}
+
+// checkLater: interrupts come after seconds of calls by tasks alone. Of the first ones nobody
+// noted which they are; of the others it is known.
+func checkLater(t *testing.T, later executed) {
+	t.Helper()
+	unknown, known := uint64(0), uint64(0)
+	for _, e := range later.Executors {
+		switch {
+		case e.Context == "softirq" && e.Number == nil:
+			unknown += e.Count
+		case e.Context == "softirq" && e.Interrupt == "NET_RX":
+			known += e.Count
+		}
+	}
+	if unknown < 1 || unknown > 25 || known < 10 {
+		t.Errorf("%d packets in soft interrupts that are not known, %d in NET_RX: %+v", unknown, known, later)
 	}
 }

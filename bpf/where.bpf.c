@@ -12,7 +12,9 @@
  * which of both it is; which interrupt, four programs on the beginning and the end
  * of interrupts note. The CPU is a part of the key: nobody else writes to an
  * entry, and memory is taken for tasks on the CPUs where they run only. It is
- * taken beforehand, since the function may hold any lock. Nothing is sent.
+ * taken beforehand, since the function may hold any lock. Each CPU remembers a few
+ * tasks and counts their further calls beside the table, which costs a third of
+ * looking into it. Nothing is sent.
  *
  * Limits: at most MAX_SEEN pairs of a task or interrupt and a CPU; calls beyond
  * are counted as lost. Calls from within this program itself are not seen, nor
@@ -100,6 +102,32 @@ struct {
 	__uint(max_entries, MAX_SEEN);
 } seen SEC(".maps");
 
+#define RECENT_TASKS 8 /* a power of 2 */
+
+/*
+ * A task that called lately, and its calls since it was last looked for in the table;
+ * recent in internal/where is its mirror.
+ */
+struct recent {
+	struct seen_key key;
+	u64 count;
+	u64 era; /* as of the variable: else it was read and forgotten */
+	/* As long as these are the same, so are its names. */
+	u64 task;
+	u64 cgroups;
+	u64 cred;
+	u64 comm[2];
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__type(key, u32);
+	__type(value, struct recent);
+	__uint(max_entries, RECENT_TASKS);
+} recent SEC(".maps");
+
+u64 era = 1; /* counted up by who has read what there is, and forgets it */
+
 /* What a CPU serves: numbers plus 1, 0 for none; and the calls without room. */
 struct serving {
 	u32 hardirq;
@@ -181,11 +209,16 @@ static __always_inline struct seen *add_entry(struct seen_key *key)
 	return NULL;
 }
 
+static __always_inline const u64 *comm_of(struct task_struct *task)
+{
+	return (void *)__builtin_preserve_access_index(&task->comm);
+}
+
 /* Names change by exec and by hand, cgroups by hand: the last ones count. */
 static __always_inline void describe(struct seen *entry, struct task_struct *task)
 {
 	struct task_struct___where *more = (void *)task;
-	u64 *comm = (void *)__builtin_preserve_access_index(&task->comm);
+	const u64 *comm = comm_of(task);
 
 	entry->comm[0] = comm[0];
 	entry->comm[1] = comm[1];
@@ -195,30 +228,93 @@ static __always_inline void describe(struct seen *entry, struct task_struct *tas
 	entry->uid = task->real_cred->euid.val;
 }
 
+static __always_inline bool is_recent(const struct recent *last, struct task_struct *task)
+{
+	struct task_struct___where *more = (void *)task;
+	const u64 *comm = comm_of(task);
+
+	return last->task == (u64)task && last->key.started_ns == task->start_boottime &&
+	       last->era == era && last->cgroups == (u64)more->cgroups &&
+	       last->cred == (u64)task->real_cred && last->comm[0] == comm[0] &&
+	       last->comm[1] == comm[1];
+}
+
+/* Its place goes to another task: what was counted beside the table goes into it. */
+static __always_inline void put_back(const struct recent *last)
+{
+	struct seen *entry;
+
+	if (!last->count || last->era != era)
+		return;
+	entry = bpf_map_lookup_elem(&seen, &last->key);
+	if (entry)
+		entry->count += last->count;
+}
+
+static __always_inline void remember(struct recent *last, const struct seen_key *key,
+				     struct task_struct *task)
+{
+	struct task_struct___where *more = (void *)task;
+	const u64 *comm = comm_of(task);
+
+	put_back(last);
+	last->key = *key;
+	last->count = 0;
+	last->era = era;
+	last->task = (u64)task;
+	last->cgroups = (u64)more->cgroups;
+	last->cred = (u64)task->real_cred;
+	last->comm[0] = comm[0];
+	last->comm[1] = comm[1];
+}
+
+/* Not atomic: this CPU only, and the kernel keeps this from nesting. */
+static __always_inline struct seen *count_call(struct seen_key *key)
+{
+	struct seen *entry = bpf_map_lookup_elem(&seen, key);
+
+	if (!entry)
+		entry = add_entry(key);
+	if (entry)
+		entry->count++;
+	return entry;
+}
+
+static __always_inline void note_task(struct task_struct *task, struct seen_key *key)
+{
+	u32 place = task->pid & (RECENT_TASKS - 1);
+	struct recent *last = bpf_map_lookup_elem(&recent, &place);
+	struct seen *entry;
+
+	if (!last)
+		return;
+	if (is_recent(last, task)) {
+		last->count++;
+		return;
+	}
+	key->started_ns = task->start_boottime;
+	key->tid = task->pid;
+	entry = count_call(key);
+	if (!entry)
+		return;
+	describe(entry, task);
+	remember(last, key, task);
+}
+
 static __always_inline int note_call(void)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct seen_key key = {};
-	struct seen *entry;
 	u32 count;
 
 	count = preempt_count((void *)task);
+	key.cpu = bpf_get_smp_processor_id();
 	if (count_place == PLACE_NONE || count & (NMI_BITS | HARDIRQ_BITS | SOFTIRQ_SERVED))
 		note_interrupt(&key, count);
-	if (key.context == CONTEXT_TASK) {
-		key.started_ns = task->start_boottime;
-		key.tid = task->pid;
-	}
-	key.cpu = bpf_get_smp_processor_id();
-	entry = bpf_map_lookup_elem(&seen, &key);
-	if (!entry)
-		entry = add_entry(&key);
-	if (!entry)
-		return 0;
-	/* Not atomic: this CPU only, and the kernel keeps this from nesting. */
-	entry->count++;
 	if (key.context == CONTEXT_TASK)
-		describe(entry, task);
+		note_task(task, &key);
+	else
+		count_call(&key);
 	return 0;
 }
 

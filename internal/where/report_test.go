@@ -43,6 +43,7 @@ func TestObject(t *testing.T) {
 	}{
 		{spec.Maps["seen"].Key, seenKey{}, "started_ns@0 tid@8 cpu@12 context@16 source@20 "},
 		{spec.Maps["seen"].Value, seenValue{}, "count@0 cgroup@8 comm@16 tgid@32 flags@36 uid@40 unused@44 "},
+		{spec.Maps["recent"].Value, recent{}, "key@0 count@24 era@32 task@40 cgroups@48 cred@56 comm@64 "},
 		{spec.Maps["serving"].Value, serving{}, "hardirq@0 softirq@4 lost@8 "},
 	} {
 		s, ok := btf.As[*btf.Struct](tt.of)

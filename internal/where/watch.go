@@ -2,14 +2,12 @@ package where
 
 import (
 	"bytes"
-	"cmp"
 	_ "embed"
 	"errors"
 	"fmt"
 	"io/fs"
 	"maps"
 	"os"
-	"slices"
 
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/btf"
@@ -20,30 +18,6 @@ import (
 
 //go:embed where.bpf.o
 var objectELF []byte
-
-// kernelThread is PF_KTHREAD of bpf/kernel.h.
-const kernelThread = 0x00200000
-
-// seenKey and seenValue are structs seen_key and seen of bpf/where.bpf.c, serving
-// its struct serving.
-type seenKey struct {
-	Started     uint64
-	TID, CPU    uint32
-	Context     Context
-	SourcePlus1 uint32
-}
-
-type seenValue struct {
-	Count, Cgroup    uint64
-	Comm             [16]byte
-	TGID, Flags, UID uint32
-	_                uint32
-}
-
-type serving struct {
-	Hardirq, Softirq uint32
-	Lost             uint64
-}
 
 // Watch counts who executes a function from Open on until it is closed.
 type Watch struct {
@@ -58,10 +32,12 @@ type Watch struct {
 	plain bool // interrupts are of no interest
 	coll  *ebpf.Collection
 	entry *ebpf.Program
-	links []link.Link
+	links []link.Link    // of the entry
+	hooks *hooks         // nil: interrupts are of no interest
 	names map[int]string // of interrupts
 	tasks *tasks
 	root  fs.FS
+	era   uint64 // as variable era of the object: how often was forgotten, plus 1
 }
 
 func readObject() (*ebpf.CollectionSpec, error) {
@@ -80,7 +56,7 @@ func Open(f Function) (*Watch, error) { return openWatch(f, false) }
 func OpenTasks(f Function) (*Watch, error) { return openWatch(f, true) }
 
 func openWatch(f Function, plain bool) (*Watch, error) {
-	w := &Watch{plain: plain, tasks: newTasks(), root: os.DirFS("/")}
+	w := &Watch{plain: plain, era: 1, tasks: newTasks(), root: os.DirFS("/")}
 	if err := w.open(f); err != nil {
 		w.Close()
 		return nil, fmt.Errorf("%s: %w", f, withFix(err))
@@ -149,13 +125,10 @@ func (w *Watch) load(cache *btf.Cache, entry string, f Function) (err error) {
 		return fmt.Errorf("load what sees it: %w", err)
 	}
 	w.entry = w.coll.Programs[entry]
-	// Backwards, ends stand before beginnings: nothing is noted that does not end.
-	for _, name := range slices.Backward(slices.Sorted(maps.Keys(w.coll.Programs))) {
-		if name == entry {
-			continue
-		}
-		if err := w.attach(w.coll.Programs[name]); err != nil {
-			return fmt.Errorf("attach %s: %w", name, err)
+	if len(w.coll.Programs) > 1 {
+		w.hooks = newHooks(w.coll.Programs)
+		if err := w.hooks.take(); err != nil {
+			return err
 		}
 	}
 	if entry == "where_kprobe" {
@@ -197,141 +170,16 @@ func (w *Watch) attach(program *ebpf.Program) error {
 	return err
 }
 
-// Read is what has been seen since Open.
-func (w *Watch) Read() (Report, error) {
-	var cpus []serving
-	if err := w.coll.Maps["serving"].Lookup(uint32(0), &cpus); err != nil {
-		return Report{}, fmt.Errorf("read what was seen: %w", err)
-	}
-	var c collector
-	for _, cpu := range cpus {
-		c.report.Lost += cpu.Lost
-	}
-	if stats, err := w.entry.Stats(); err == nil {
-		c.report.Missed = stats.RecursionMisses
-	}
-	var key seenKey
-	var value seenValue
-	all := w.coll.Maps["seen"].Iterate()
-	for all.Next(&key, &value) {
-		c.add(key, value)
-	}
-	if err := all.Err(); err != nil {
-		return Report{}, fmt.Errorf("read what was seen: %w", err)
-	}
-	return c.finish(w), nil
-}
-
-// Tasks are those that executed the function since Tasks was called last, or since Open,
-// and forgets what was counted. It is for who watches for long: ended tasks keep no room.
-func (w *Watch) Tasks() ([]Executed, error) {
-	var key seenKey
-	var value seenValue
-	var keys []seenKey
-	found := map[taskID]*Executed{}
-	all := w.coll.Maps["seen"].Iterate()
-	for all.Next(&key, &value) {
-		keys = append(keys, key)
-		if key.Context != InTask || key.TID == 0 {
-			continue
-		}
-		id := taskID{key.TID, key.Started}
-		if found[id] == nil {
-			found[id] = &Executed{TID: key.TID, TGID: value.TGID, Started: key.Started}
-		}
-		found[id].Count += value.Count
-	}
-	if err := all.Err(); err != nil {
-		return nil, fmt.Errorf("read what was seen: %w", err)
-	}
-	for _, key := range keys {
-		if err := w.coll.Maps["seen"].Delete(key); err != nil && !errors.Is(err, ebpf.ErrKeyNotExist) {
-			return nil, fmt.Errorf("forget what was seen: %w", err)
-		}
-	}
-	tasks := make([]Executed, 0, len(found))
-	for _, id := range slices.SortedFunc(maps.Keys(found), func(a, b taskID) int { return cmp.Or(cmp.Compare(a.tid, b.tid), cmp.Compare(a.started, b.started)) }) {
-		tasks = append(tasks, *found[id])
-	}
-	return tasks, nil
-}
-
-// collector puts the entries of the CPUs together.
-type collector struct {
-	report Report
-	found  map[seenKey]*collected // by the key without its CPU
-}
-
-type collected struct {
-	Executor
-	id     taskID
-	cgroup uint64
-	most   uint64 // calls of the entry that the names are from
-	cpus   map[int]uint64
-}
-
-func (c *collector) add(key seenKey, value seenValue) {
-	if c.found == nil {
-		c.found = map[seenKey]*collected{}
-	}
-	cpu := int(key.CPU)
-	key.CPU = 0
-	if key.TID == 0 && key.Context == InTask {
-		key.CPU = uint32(cpu) // the idle tasks have one number
-	}
-	e := c.found[key]
-	if e == nil {
-		e = &collected{cpus: map[int]uint64{}, id: taskID{key.TID, key.Started}}
-		e.Context, e.Number, e.Task.TID = key.Context, int(key.SourcePlus1)-1, key.TID
-		c.found[key] = e
-	}
-	e.cpus[cpu] += value.Count
-	e.Count += value.Count
-	c.report.Count += value.Count
-	if key.Context != InTask || value.Count < e.most {
-		return
-	}
-	comm, _, _ := bytes.Cut(value.Comm[:], []byte{0})
-	e.most, e.cgroup = value.Count, value.Cgroup
-	e.Task.TGID, e.Task.UID, e.Task.Comm = value.TGID, value.UID, string(comm)
-	e.Task.KernelThread = value.Flags&kernelThread != 0
-}
-
-func (c *collector) finish(w *Watch) Report {
-	for _, e := range c.found {
-		e.Executor.CPUs = sortedCPUs(e.cpus)
-		switch e.Context {
-		case InTask:
-			e.Task.Cgroup = w.tasks.path(e.cgroup)
-			w.tasks.describe(e.id, &e.Task)
-		case InHardirq:
-			e.Interrupt = w.interrupt(e.Number)
-		case InSoftirq:
-			e.Interrupt = vectorName(e.Number)
-		}
-		c.report.Executors = append(c.report.Executors, e.Executor)
-	}
-	slices.SortFunc(c.report.Executors, func(a, b Executor) int {
-		return cmp.Or(cmp.Compare(b.Count, a.Count), cmp.Compare(a.Context, b.Context), cmp.Compare(a.Task.TID, b.Task.TID), a.Number-b.Number)
-	})
-	return c.report
-}
-
-// interrupt is the name of an interrupt, which may have come after Open.
-func (w *Watch) interrupt(number int) string {
-	if _, known := w.names[number]; !known && number != Unknown {
-		w.names = readInterrupts(w.root)
-		w.names[number] += ""
-	}
-	return w.names[number]
-}
-
 // Close ends the watch.
 func (w *Watch) Close() {
 	for _, l := range w.links {
 		l.Close()
 	}
 	w.links = nil
+	if w.hooks != nil {
+		w.hooks.close()
+		w.hooks = nil
+	}
 	if w.coll != nil {
 		w.coll.Close()
 		w.coll = nil

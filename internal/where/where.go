@@ -32,8 +32,8 @@ func (c Context) String() string {
 	return names[c]
 }
 
-// Unknown is the number of an interrupt that no driver serves, or that began before
-// the watch.
+// Unknown is the number of an interrupt that no driver serves, or that began while nobody
+// noted which there are (see hooks).
 const Unknown = -1
 
 // Report is what was seen since Open.
@@ -76,6 +76,16 @@ type Executed struct {
 	TID, TGID uint32
 	Started   uint64 // ns since boot, as the kernel's start_boottime
 	Count     uint64
+}
+
+// by is how many calls were in this context.
+func (r Report) by(context Context) (calls uint64) {
+	for _, e := range r.Executors {
+		if e.Context == context {
+			calls += e.Count
+		}
+	}
+	return calls
 }
 
 // CPUs is how often each CPU executed the function.
