@@ -150,7 +150,7 @@ func runUPF(g *guest.Guest) error {
 		}
 	}
 	if g.Row.Name == rowIdle {
-		return r.where(upfTunnels()[0])
+		return r.where()
 	}
 	return nil
 }
@@ -283,10 +283,9 @@ func (r *upfRun) pings(tunnel upfTunnel, count int) (string, error) {
 func (r *upfRun) ask(tunnel upfTunnel) error {
 	s := newStage(r.g, "ask_"+tunnel.name)
 	defer s.stop()
-	if _, err := s.startCounting(r.member(guest.Cmd{Path: "ask", Args: []string{upfServer, "7"}, Netns: tunnel.netns}), 1); err != nil {
+	if err := r.startAsking(s, tunnel); err != nil {
 		return err
 	}
-	r.g.Sleep(100 * time.Millisecond)
 	var answers []float64
 	hogs, err := r.hogsDuring(func() (err error) {
 		answers, err = s.work(upfAsks)
@@ -297,6 +296,16 @@ func (r *upfRun) ask(tunnel upfTunnel) error {
 	}
 	r.g.Metric(tunnel.name+"_asks_hz", answers[0]/upfAsks.Seconds())
 	r.g.Metric(tunnel.name+"_asks_hogs_pct", hogs)
+	return nil
+}
+
+// startAsking has a client of this tunnel ask without end.
+func (r *upfRun) startAsking(s *stage, tunnel upfTunnel) error {
+	client := guest.Cmd{Path: "ask", Args: []string{upfServer, "7"}, Netns: tunnel.netns}
+	if _, err := s.startCounting(r.member(client), 1); err != nil {
+		return err
+	}
+	r.g.Sleep(100 * time.Millisecond)
 	return nil
 }
 
