@@ -63,9 +63,6 @@ var slack = []struct {
 	{"binder calls, ", 5},
 	// Where programs differ least, at the highest step, a phase moves half of it.
 	{"improvement of Fair_Degree", 1.5},
-	// At most 3 in some 250,000 picks: rare ones are seen, and not explained yet.
-	{"faults, wrong picks", 6},
-	{"faults, lag out of its bounds", 6},
 }
 
 var (
