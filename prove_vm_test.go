@@ -285,6 +285,12 @@ func TestPromises(t *testing.T) {
 // TestConformance records what the fair tier decides, with classes and without, and on a
 // machine that changes its frequency, on two kernels, and has it judged by the definition
 // of EEVDF.
+//
+// Guarantee G3, lag bound: in a queue of the fair tier where nobody comes or goes, no task
+// is owed more CPU time than the longest request and the longest turn (a request that ends at
+// a tick), nor ahead by more than its own request and that turn, and lags add up to 0; who
+// comes with a claim, or goes with a debt, moves these bounds by as much as it moves V; of
+// all who are eligible the earliest deadline is picked
 func TestConformance(t *testing.T) {
 	t.Parallel()
 	for row, kernel := range map[string]string{"rota": "6.18", "rota+classes": "7.2", "rota-frequency": "6.18"} {
