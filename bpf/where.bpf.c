@@ -13,7 +13,7 @@
  * of interrupts note. The CPU is a part of the key: nobody else writes to an
  * entry, and memory is taken for tasks on the CPUs where they run only. It is
  * taken beforehand, since the function may hold any lock. Each CPU remembers a few
- * tasks and counts their further calls beside the table, which costs a third of
+ * tasks and counts their further calls beside the table, which costs half as much as
  * looking into it. Nothing is sent.
  *
  * Limits: at most MAX_SEEN pairs of a task or interrupt and a CPU; calls beyond
