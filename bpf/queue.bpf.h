@@ -122,6 +122,12 @@ static void queue_reset(struct cpu_queue *queue, u64 vt)
 	queue->tree.sum_wv = 0;
 }
 
+/* Its first request if it asks for less than a slice: by what it lately used, else 0. */
+static __always_inline u64 queue_brief(const struct task_ctx *taskc)
+{
+	return knobs.fair & ROTA_BRIEF_REQUESTS ? task_brief(taskc) : 0;
+}
+
 /*
  * The deadline of a task that joins: a whole request away or a brief one, what was
  * left of it when the task moved while it wanted to run, or half of one for a new
@@ -136,8 +142,8 @@ static __always_inline u64 queue_first_deadline(struct task_ctx *taskc)
 		span_vt = taskc->request_vt;
 		if (taskc->fresh)
 			span_vt /= 2;
-		else if (knobs.fair & ROTA_BRIEF_REQUESTS)
-			brief_ns = task_brief(taskc);
+		else
+			brief_ns = queue_brief(taskc);
 		if (brief_ns)
 			span_vt = eevdf_vt(brief_ns, taskc->weight);
 	}
@@ -145,6 +151,32 @@ static __always_inline u64 queue_first_deadline(struct task_ctx *taskc)
 	taskc->fresh = 0;
 	taskc->deadline_vt = taskc->vt + span_vt;
 	return brief_ns;
+}
+
+/*
+ * The same for one that goes on where its ghost was: its old request may be a whole slice,
+ * because it had used up a brief one when it fell asleep.
+ */
+static __always_inline u64 queue_hasten(struct task_ctx *taskc)
+{
+	u64 brief_ns = queue_brief(taskc);
+	u64 deadline_vt = taskc->vt + eevdf_vt(brief_ns, taskc->weight);
+
+	if (!brief_ns || !eevdf_before(deadline_vt, taskc->deadline_vt))
+		return 0;
+	taskc->deadline_vt = deadline_vt;
+	return brief_ns;
+}
+
+/*
+ * V went back while the task slept, because others came who are owed: it owes more than
+ * when it fell asleep, and has had nothing. With brief requests it does not pay for that.
+ */
+static __always_inline bool queue_debt_grew(const struct cpu_ghost *ghost,
+					    const struct task_ctx *taskc, u64 now_vt)
+{
+	return knobs.fair & ROTA_BRIEF_REQUESTS && ghost->weight == taskc->weight &&
+	       (s64)(now_vt - ghost->vt) < (s64)taskc->vt;
 }
 
 /*
@@ -158,7 +190,8 @@ static s64 queue_lag(struct cpu_queue *queue, const struct task_ctx *taskc, u32 
 
 	if (!place)
 		return lag_vt < 0 && taskc->left == queue->cpu ? 0 : lag_vt;
-	lag_vt = now_vt - ghost->vt;
+	if (!queue_debt_grew(ghost, taskc, now_vt))
+		lag_vt = now_vt - ghost->vt;
 	ghost_look_again(queue, ghost, now_vt);
 	ghost_end(queue, place);
 	return lag_vt >= 0 ? 0 : eevdf_rescale(lag_vt, ghost->weight, taskc->weight);
@@ -169,7 +202,8 @@ static bool queue_take_back(struct cpu_queue *queue, struct task_ctx *taskc, u32
 {
 	const struct cpu_ghost *ghost = ghost_at(queue, place);
 
-	if (!place || ghost->weight != taskc->weight || eevdf_before(ghost->vt, now_vt))
+	if (!place || ghost->weight != taskc->weight || eevdf_before(ghost->vt, now_vt) ||
+	    queue_debt_grew(ghost, taskc, now_vt))
 		return false;
 	taskc->vt = ghost->vt;
 	taskc->deadline_vt = ghost->deadline_vt;
@@ -213,7 +247,7 @@ __noinline int queue_join(struct task_ctx *taskc, u32 cpu, u64 now_ns)
 {
 	struct cpu_ctx *cpuc = cpu_find(cpu);
 	struct cpu_queue *queue;
-	u64 now_vt = 0, brief_ns = 0;
+	u64 now_vt = 0, brief_ns;
 	u32 how;
 
 	if (!taskc)
@@ -227,8 +261,7 @@ __noinline int queue_join(struct task_ctx *taskc, u32 cpu, u64 now_ns)
 		queue_charge_ahead(cpuc, now_ns);
 	how |= queue_place(queue, taskc, &now_vt);
 	taskc->ghost = 0;
-	if (!(how & ROTA_JOIN_GHOST))
-		brief_ns = queue_first_deadline(taskc);
+	brief_ns = how & ROTA_JOIN_GHOST ? queue_hasten(taskc) : queue_first_deadline(taskc);
 	record_join(how, taskc, cpu, now_vt, brief_ns);
 	return 0;
 }

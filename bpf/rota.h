@@ -157,7 +157,7 @@ enum rota_record_kind {
 enum rota_record_how {
 	ROTA_JOIN_EMPTY = 1, /* nobody was there */
 	ROTA_JOIN_NEW = 2,   /* half a request */
-	ROTA_JOIN_GHOST = 4, /* it took its ghost back */
+	ROTA_JOIN_GHOST = 4, /* it took its ghost back, with its deadline or a brief one */
 	ROTA_JOIN_BRIEF = 8, /* a request by what it lately used */
 	ROTA_LEAVE_SLEEP = 1,
 	ROTA_LEAVE_AFAR = 2, /* to be settled */

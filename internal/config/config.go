@@ -122,7 +122,7 @@ func balanced() preset {
 // presets are for wake-ups first, for both, and for work done.
 func presets() []preset {
 	return []preset{
-		{"latency", 1400 * time.Microsecond, Fair{PreemptShort: true, EligibilityCheck: true, BriefRequests: true}},
+		{"latency", 1900 * time.Microsecond, Fair{PreemptShort: true, BriefRequests: true}},
 		balanced(),
 		{"throughput", 10 * time.Millisecond, Fair{RunToParity: true}},
 	}

@@ -1,6 +1,9 @@
 package oracle
 
-import "slices"
+import (
+	"math"
+	"slices"
+)
 
 const (
 	// maxGhosts is how many ghosts a queue has at most: for one more all go that
@@ -147,26 +150,48 @@ func (r *replay) ghost(t *task, q *queue, e *Event) *client {
 }
 
 // takeBack holds the one who gets its ghost back to the ghost: it goes on with the
-// request that it had.
-func (r *replay) takeBack(q *queue, e *Event, ghost *client, now uint64) {
-	switch {
-	case ghost == nil:
+// request that it had, or with a brief one that ends earlier.
+func (r *replay) takeBack(t *task, e *Event, ghost *client, now uint64) {
+	q := r.queueOf(e)
+	if ghost == nil {
 		r.fault(BadPlacement, e, r.foreign(e, q), "it takes back a ghost that is not there")
+		return
+	}
+	deadline, asked := ghost.deadline, r.asks(t, e)
+	if soon := ghost.v + virtual(asked, e.Weight); asked > 0 && before(soon, deadline) {
+		deadline = soon
+	} else {
+		asked = 0
+	}
+	switch {
 	case ghost.v != e.V || ghost.weight != e.Weight:
 		r.fault(BadPlacement, e, false, "v %d, weight %d; its ghost has v %d, weight %d", e.V, e.Weight, ghost.v, ghost.weight)
-	case ghost.deadline != e.Deadline:
-		r.fault(BadPlacement, e, false, "deadline %d; its ghost has %d (%+d)", e.Deadline, ghost.deadline, apart(ghost.deadline, e.Deadline))
-	case e.Span != 0 || e.How&JoinBrief != 0:
-		r.fault(BadPlacement, e, false, "it takes back a ghost and asks for %d ns: the ghost has a request", e.Span)
+	case deadline != e.Deadline:
+		r.fault(BadPlacement, e, false, "deadline %d, must be %d (%+d): its ghost has %d, and it uses %d ns between two sleeps",
+			e.Deadline, deadline, apart(deadline, e.Deadline), ghost.deadline, t.uses)
+	case !saysBrief(e, asked):
+		r.fault(BadPlacement, e, false, "it takes back a ghost and asks for %d ns, must be %d (0: what the ghost has)", e.Span, asked)
 	case apart(now, ghost.v) > roundV:
 		r.fault(BadPlacement, e, r.foreign(e, q), "V %d has passed its ghost at %d", now, ghost.v)
+	case r.grew(t, e, ghost, now) > r.roundOf(q):
+		r.fault(BadPlacement, e, r.foreign(e, q), "it takes back a ghost whose debt has grown by %d while it slept", r.grew(t, e, ghost, now))
 	}
 }
 
+// grew is by how much a debt has grown while its owner slept, which he is let off where
+// requests are brief; far below 0 where that is not so.
+func (r *replay) grew(t *task, e *Event, ghost *client, now uint64) int64 {
+	if !r.brief || ghost.weight != e.Weight {
+		return math.MinInt64
+	}
+	return t.lag - apart(now, ghost.v)
+}
+
 // mayLeave says whether who joins may be placed anew, and leave its ghost: V has
-// passed it, or its weight is another.
-func (r *replay) mayLeave(q *queue, e *Event, ghost *client, now uint64) bool {
-	if ghost == nil || e.How&JoinNew != 0 || ghost.weight != e.Weight || apart(ghost.v, now) <= r.roundOf(q) {
+// passed it, its weight is another, or its debt has grown.
+func (r *replay) mayLeave(t *task, q *queue, e *Event, ghost *client, now uint64) bool {
+	if ghost == nil || e.How&JoinNew != 0 || ghost.weight != e.Weight || apart(ghost.v, now) <= r.roundOf(q) ||
+		r.grew(t, e, ghost, now) > -r.roundOf(q) {
 		return true
 	}
 	r.fault(BadPlacement, e, r.foreign(e, q), "it is placed anew, and its ghost is %d units after V %d", apart(ghost.v, now), now)

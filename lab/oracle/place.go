@@ -21,16 +21,19 @@ type lag struct {
 
 // lagOf is the lag that a task brings to a queue. ghost is the one it left
 // there, or nil; now is V with that ghost.
-func (t *task) lagOf(q *queue, e *Event, ghost *client, now uint64) lag {
+func (r *replay) lagOf(t *task, q *queue, e *Event, ghost *client, now uint64) lag {
 	if !t.seen || e.How&JoinNew != 0 || t.from.tier != q.tier {
 		return lag{}
 	}
 	l := lag{t.lag, t.low, t.high, 1}
 	if t.slept && t.from == q {
-		if ghost != nil {
+		switch {
+		case ghost != nil && r.grew(t, e, ghost, now) > 0:
+			l.round += uint64(r.roundOf(q)) // V may tell that it did not
+		case ghost != nil:
 			owes := min(apart(now, ghost.v), 0)
 			l = lag{owes, owes, owes, 1}
-		} else {
+		default:
 			l.exact, l.low, l.high = max(l.exact, 0), max(l.low, 0), max(l.high, 0)
 		}
 	}
@@ -61,7 +64,7 @@ func (r *replay) join(q *queue, e *Event) {
 	}
 	ghost, with := r.ghost(t, q, e), q.now()
 	r.emptyBit(q, e)
-	lag := t.lagOf(q, e, ghost, with)
+	lag := r.lagOf(t, q, e, ghost, with)
 	switch {
 	case e.How&JoinEmpty != 0 && len(q.clients) == 0:
 		q.disperse()
@@ -70,7 +73,7 @@ func (r *replay) join(q *queue, e *Event) {
 	}
 	switch {
 	case e.How&JoinGhost != 0:
-		r.takeBack(q, e, ghost, with)
+		r.takeBack(t, e, ghost, with)
 	case q.weight == 0 || e.How&JoinEmpty != 0:
 		// V stands still while nobody is there: any v will do.
 	default:
@@ -78,7 +81,7 @@ func (r *replay) join(q *queue, e *Event) {
 		if ghost != nil {
 			now = q.now() // the recorded one may be with the ghost
 		}
-		if r.mayLeave(q, e, ghost, with) {
+		if r.mayLeave(t, q, e, ghost, with) {
 			r.checkPlace(q, e, now, lag)
 		}
 	}
@@ -183,13 +186,10 @@ func (t *task) restAt(q *queue, weight uint32) (rest int64, round uint64) {
 }
 
 // waking is the request of a task that wakes: a whole one, or where the switch is
-// on twice what it lately used between two sleeps, at least Brief.
+// on a brief one.
 func (r *replay) waking(t *task, c *client, e *Event) uint64 {
-	brief := max(2*t.uses, Brief)
-	if !r.brief || t.uses == 0 || brief >= uint64(c.slice) {
-		brief = 0
-	}
-	if e.Span != brief || (e.How&JoinBrief != 0) != (brief != 0) {
+	brief := r.asks(t, e)
+	if !saysBrief(e, brief) {
 		r.fault(BadPlacement, e, false, "it asks for %d ns, must be %d (0: a slice): it uses %d between two sleeps", e.Span, brief, t.uses)
 		brief = e.Span
 	}
@@ -197,6 +197,22 @@ func (r *replay) waking(t *task, c *client, e *Event) uint64 {
 		return c.request()
 	}
 	return virtual(brief, c.weight)
+}
+
+// asks is the brief request of a task that wakes, in ns: twice what it lately used
+// between two sleeps, at least Brief; 0 where that is no less than its slice, or the
+// switch is off.
+func (r *replay) asks(t *task, e *Event) uint64 {
+	brief := max(2*t.uses, Brief)
+	if !r.brief || t.uses == 0 || brief >= uint64(e.Slice) {
+		return 0
+	}
+	return brief
+}
+
+// saysBrief says whether the event tells of this brief request, 0: of none.
+func saysBrief(e *Event, brief uint64) bool {
+	return e.Span == brief && (e.How&JoinBrief != 0) == (brief != 0)
 }
 
 // sleeps notes what a task has used since it slept last.

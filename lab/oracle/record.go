@@ -49,7 +49,7 @@ const InVain uint16 = 1
 const (
 	JoinEmpty uint16 = 1 << iota // nobody was there but ghosts, who are gone with that
 	JoinNew                      // first join after fork
-	JoinGhost                    // it took its ghost back unchanged, with its deadline
+	JoinGhost                    // it took its ghost back, with its deadline unless that is JoinBrief's
 	JoinBrief                    // its request, Span, is by what it lately used
 )
 
