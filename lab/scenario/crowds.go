@@ -67,7 +67,7 @@ func crowds() Scenario {
 		Name:     "crowds",
 		Title:    "Fair shares in a crowd",
 		Question: "Does each of 2 to 64 tasks of a CPU get its share within every second, also when some sleep or move?",
-		Rows:     rowsWithoutFifo(sharesConfig),
+		Rows:     append(rowsWithoutFifo(sharesConfig), Row{Name: rowRotaLatency, Scheduler: "rota", Config: latencyPreset}),
 		Metrics:  crowdMetrics(),
 		Loads:    []string{"hog", "nap"},
 		Limit:    120 * time.Second,
@@ -80,7 +80,9 @@ func crowdMetrics() []Metric {
 	for _, c := range crowdCases() {
 		worst := Metric{Name: c.metric("error_pct"), Group: c.group, Label: "greatest error of a share over 1 s", Better: -1}
 		if !c.free {
-			worst.Bounds = []Bound{{Row: rowRota, AtMost: sharePct}, {Row: rowClasses, AtMost: sharePct}}
+			for _, row := range []string{rowRota, rowClasses, rowRotaLatency} {
+				worst.Bounds = append(worst.Bounds, Bound{Row: row, AtMost: sharePct})
+			}
 		}
 		metrics = append(metrics, worst, Metric{Name: c.metric("mean_pct"), Group: c.group, Label: "mean error", Better: -1})
 		if c.naps {
