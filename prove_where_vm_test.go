@@ -29,9 +29,11 @@ for clone in $(grep '^[a-z][a-z_0-9]*\.isra\.0$' /sys/kernel/tracing/available_f
 done
 echo "clone $clone"; refused clone rota where ${clone%.isra.0}; report cloned rota where $clone --for 100ms
 /bin/ip netns add far
-/bin/ip link add near0 type veth peer name far0 netns far
+/bin/ip link add near0 address 02:00:00:00:00:01 type veth peer name far0 address 02:00:00:00:00:02 netns far
 /bin/ip addr add 10.9.0.1/24 dev near0; /bin/ip link set near0 addrgenmode none up
 /bin/ip -n far addr add 10.9.0.2/24 dev far0; /bin/ip -n far link set far0 addrgenmode none up
+# So that nobody probes a neighbour from a timer, which is a soft interrupt too.
+/bin/ip neigh add 10.9.0.2 lladdr 02:00:00:00:00:02 dev near0; /bin/ip -n far neigh add 10.9.0.1 lladdr 02:00:00:00:00:01 dev far0
 ping -i 0.05 10.9.0.2 > /dev/null & pinger=$!; echo "pinger $pinger"
 sleep 1.2; report packets rota where veth_xmit --module veth --for 1s
 kill $pinger
