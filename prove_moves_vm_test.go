@@ -4,6 +4,7 @@ package rota
 
 import (
 	"regexp"
+	"slices"
 	"strconv"
 	"testing"
 )
@@ -32,24 +33,28 @@ kill $stress $naps
 var visited = regexp.MustCompile(`(?m)^(hogs|moves|spread) (\d+)`)
 
 // TestHogsStay lets tasks come and go beside hogs: that is no reason for a hog to move, and
-// yet the hogs share the CPUs.
+// yet the hogs share the CPUs. On one seed of some a hog is moved at the wrong time: how far
+// they are apart is the median of three.
 func TestHogsStay(t *testing.T) {
 	t.Parallel()
-	out := lab(t, "exec", "--sched", "rota", "--tool", "cyclictest", "--tool", "stress-ng", "--", visitors)
-	got := map[string]int{}
-	for _, m := range visited.FindAllStringSubmatch(out, -1) {
-		got[m[1]], _ = strconv.Atoi(m[2])
+	var spreads []int
+	for _, seed := range []string{"1", "2", "3"} {
+		out := lab(t, "exec", "--seed", seed, "--sched", "rota", "--tool", "cyclictest", "--tool", "stress-ng", "--", visitors)
+		got := map[string]int{}
+		for _, m := range visited.FindAllStringSubmatch(out, -1) {
+			got[m[1]], _ = strconv.Atoi(m[2])
+		}
+		if got["hogs"] != 8 || len(got) != 3 {
+			t.Fatalf("seed %s: measured %v, must be 8 hogs, their moves and their spread", seed, got)
+		}
+		if got["moves"] > 150 {
+			t.Errorf("seed %s: the hogs moved %d times in 3 s, must be at most 150", seed, got["moves"])
+		}
+		spreads = append(spreads, got["spread"])
 	}
-	if got["hogs"] != 8 || len(got) != 3 {
-		t.Fatalf("measured %v, must be 8 hogs, their moves and their spread", got)
-	}
-	if got["moves"] > 150 {
-		t.Errorf("the hogs moved %d times in 3 s, must be at most 150", got["moves"])
-	}
-	// Where three hogs stayed on one CPU and two on another it would be 50; who sleeps beside them, and a
-	// move at the wrong time, made it 5 and 17 on two seeds.
-	if got["spread"] > 25 {
-		t.Errorf("the hog with most CPU time had %d %% more than the one with least, must be at most 25", got["spread"])
+	slices.Sort(spreads)
+	if spreads[1] > 10 {
+		t.Errorf("the hog with most CPU time had %v %% more than the one with least, must be at most 10 in the median", spreads)
 	}
 }
 
