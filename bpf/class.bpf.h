@@ -9,6 +9,8 @@
  * tid, compares the start time if the daemon knows it, writes the class into
  * the task and marks its copies as old. A running task that changes its tier, or where
  * it belongs, is put through the scheduler at once; a waiting one is when it next runs.
+ * Hooks write the class of a task that is known (known) by themselves. What is known comes
+ * last in both, so that an answer about its old name does not stay.
  *
  * Limits: one task per call.
  */
@@ -36,11 +38,11 @@ static __always_inline void class_inherit(struct task_ctx *taskc, const struct t
 
 static void class_change(struct task_struct *p, struct task_ctx *taskc, u32 class)
 {
-	u32 before = task_class(taskc)->tier, cpu = p->thread_info.cpu;
+	u32 old = __sync_lock_test_and_set(&taskc->class, class);
+	u32 before = task_class_at(old)->tier, cpu = p->thread_info.cpu;
 
-	class_count(taskc->class, -1);
+	class_count(old, -1);
 	class_count(class, 1);
-	WRITE_ONCE(taskc->class, class);
 	if (before != ROTA_PRIORITY && task_class(taskc)->tier == ROTA_PRIORITY)
 		inherit_promote(taskc);
 	taskc->fair_weight = 0;
@@ -64,6 +66,41 @@ static void class_give(const struct task_struct *p, u32 cpu)
 		scx_bpf_kick_cpu(cpu, KICK_PREEMPT);
 }
 
+static void class_put(struct task_struct *p, struct task_ctx *taskc, u32 class)
+{
+	if (taskc->class != class)
+		class_change(p, taskc, class);
+	if (inherit_late(taskc))
+		class_give(p, bpf_get_smp_processor_id());
+}
+
+/*
+ * Puts a task whose like is known into its class; false: the daemon must be asked. Where the
+ * task, or the rules, change meanwhile, its noted name is another one: it is looked at again
+ * where it next stops.
+ */
+static __always_inline bool class_follow(struct task_struct *p, struct task_ctx *taskc)
+{
+	struct known_who who = known_read(p);
+	struct rota_known key = known_key(p, &who), now;
+	u32 asked = READ_ONCE(taskc->asked), *class;
+
+	if (!key.epoch)
+		return false;
+	class = bpf_map_lookup_elem(&known_classes, &key);
+	if (!class)
+		return false;
+	class_put(p, taskc, *class);
+	/* After the class, as event_ask() does. */
+	known_note(taskc, &who);
+	who = known_read(p);
+	now = known_key(p, &who);
+	if (!known_same(&key, &now))
+		return false;
+	WRITE_ONCE(taskc->answered, asked);
+	return true;
+}
+
 static s32 class_set(struct task_struct *p, const struct rota_set_class *args)
 {
 	struct task_ctx *taskc;
@@ -74,13 +111,12 @@ static s32 class_set(struct task_struct *p, const struct rota_set_class *args)
 	if (!taskc)
 		return -ESRCH;
 	taskc->alone = args->alone;
-	if (taskc->class != args->class)
-		class_change(p, taskc, args->class);
-	if (inherit_late(taskc))
-		class_give(p, bpf_get_smp_processor_id());
+	class_put(p, taskc, args->class);
 	/* After the class: a child that is born meanwhile has the new one, or asks. */
 	if (args->asked)
 		WRITE_ONCE(taskc->answered, args->asked);
+	/* It may have changed since the daemon looked, and nobody asked. */
+	class_follow(p, taskc);
 	return 0;
 }
 

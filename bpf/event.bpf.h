@@ -5,10 +5,11 @@
  * Problem: rules name cgroups, programs and users, which only user space can
  * match; but asking it must never hold up a task.
  *
- * How: hooks for exec, rename, cgroup moves and changes of user put a small
- * record into a ring buffer. A child starts in its parent's class without any
- * event, unless the daemon has yet to answer for the parent: then it asks about
- * the child too. A full ring sets a flag and the daemon looks at every task.
+ * How: hooks for exec, rename, cgroup moves and changes of user put a small record
+ * into a ring buffer; the first two only if the class of such a task is not known
+ * (known). A child starts in its parent's class without any event, unless the daemon
+ * has yet to answer for the parent: then it asks about the child too. A full ring
+ * sets a flag and the daemon looks at every task.
  * The kernel leaves a hook out, without a word, while another task of that CPU is
  * preempted in the same hook: where many rename themselves at once that is every
  * third. So a task's name and user are compared again wherever it stops to run, and at each
@@ -40,35 +41,30 @@ static void event_send(u32 kind, const struct task_struct *p, u32 asked)
 		__sync_fetch_and_add(&events_lost, 1);
 }
 
-/* The name as two numbers: all of it is compared on each switch. */
-static __always_inline u64 event_name(struct task_struct *p, u32 half)
-{
-	return ((const u64 *)p->comm)[half];
-}
-
-/*
- * What the daemon will see when it is asked now. Any CPU may write this: a name that is torn
- * differs from the real one where the task next stops, and is asked about again.
- */
-static __always_inline void event_know(struct task_struct *p, struct task_ctx *taskc)
-{
-	taskc->name[0] = event_name(p, 0);
-	taskc->name[1] = event_name(p, 1);
-	taskc->user = p->real_cred->euid.val;
-}
-
 /* Asks the daemon for the class of a task. */
 static void event_ask(u32 kind, struct task_struct *p, struct task_ctx *taskc)
 {
+	struct known_who who = known_read(p);
 	u32 asked = 0;
 
-	if (taskc && knobs.watch)
+	if (taskc && knobs.watch) {
 		asked = __sync_fetch_and_add(&taskc->asked, 1) + 1;
+		cpu_counters(bpf_get_smp_processor_id())->asked++;
+	}
 	/* After that: a child that is known by the new name asks, or has the new class. */
 	if (taskc)
-		event_know(p, taskc);
+		known_note(taskc, &who);
 	if (knobs.watch)
 		event_send(kind, p, asked);
+}
+
+/* The same, if the class is not known. */
+static void event_find(u32 kind, struct task_struct *p, struct task_ctx *taskc)
+{
+	if (taskc && knobs.watch && class_follow(p, taskc))
+		cpu_counters(bpf_get_smp_processor_id())->known++;
+	else
+		event_ask(kind, p, taskc);
 }
 
 /* Asks about a task whose new name, or user, the hooks have missed. */
@@ -76,7 +72,7 @@ static __always_inline void event_follow(struct task_struct *p, struct task_ctx 
 {
 	if (!knobs.watch)
 		return;
-	if (event_name(p, 0) != taskc->name[0] || event_name(p, 1) != taskc->name[1])
+	if (known_name(p, 0) != taskc->name[0] || known_name(p, 1) != taskc->name[1])
 		event_ask(ROTA_EVENT_COMM, p, taskc);
 	else if (p->real_cred->euid.val != taskc->user)
 		event_ask(ROTA_EVENT_USER, p, taskc);
@@ -86,12 +82,11 @@ static __always_inline void event_follow(struct task_struct *p, struct task_ctx 
 static __always_inline void event_inherit(struct task_struct *p, struct task_ctx *taskc,
 					  const struct task_ctx *parentc)
 {
-	event_know(p, taskc);
-	if (!parentc)
-		return;
-	taskc->name[0] = parentc->name[0];
-	taskc->name[1] = parentc->name[1];
-	taskc->user = parentc->user;
+	struct known_who who = known_read(p);
+
+	if (parentc)
+		who = (struct known_who){ { parentc->name[0], parentc->name[1] }, parentc->user };
+	known_note(taskc, &who);
 }
 
 SEC("tp_btf/sched_process_exec")
@@ -102,7 +97,7 @@ int BPF_PROG(rota_on_exec, struct task_struct *p, int old_pid, struct linux_binp
 	/* A thread other than the first takes over the number of that one. */
 	if (taskc)
 		taskc->tid = p->pid;
-	event_ask(ROTA_EVENT_EXEC, p, taskc);
+	event_find(ROTA_EVENT_EXEC, p, taskc);
 	return 0;
 }
 
@@ -114,7 +109,7 @@ SEC("fexit/__set_task_comm")
 int BPF_PROG(rota_on_rename, struct task_struct *p, const char *comm, bool exec)
 {
 	if (!exec)
-		event_ask(ROTA_EVENT_COMM, p, task_try(p));
+		event_find(ROTA_EVENT_COMM, p, task_try(p));
 	return 0;
 }
 

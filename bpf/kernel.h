@@ -92,6 +92,8 @@ struct sigpending {
 	struct sigset signal;
 } CORE;
 
+struct css_set;
+
 struct task_struct {
 	struct thread_info thread_info;
 	unsigned int __state; /* 0: it runs or is ready */
@@ -109,6 +111,7 @@ struct task_struct {
 	u64 start_boottime;
 	struct sigpending pending;
 	const struct cred *real_cred; /* not what override_creds() lends for a while */
+	struct css_set *cgroups;
 	char comm[16];
 } CORE;
 
@@ -116,8 +119,17 @@ struct bpf_cpumask {
 	char opaque;
 } CORE;
 
+struct kernfs_node {
+	u64 id;
+} CORE;
+
 struct cgroup {
 	int level;
+	struct kernfs_node *kn;
+} CORE;
+
+struct css_set {
+	struct cgroup *dfl_cgrp; /* in the v2 tree */
 } CORE;
 
 typedef struct {

@@ -26,8 +26,8 @@
  *   - State per CPU and per cache domain only. A switch takes no lock of ours,
  *     no shared atomic, no allocation.
  *   - Which rule matches a task is decided in user space, once per exec or
- *     rename, never while a task waits. If the daemon is slow the task runs
- *     in the class it had.
+ *     rename, or once for all that are known by the same (known), never while a
+ *     task waits. If the daemon is slow the task runs in the class it had.
  *
  * What happens on failure
  *   If the daemon dies its link closes and the kernel's own scheduler has
@@ -63,8 +63,9 @@
 #include "wait.bpf.h"
 #include "binder.bpf.h"
 #include "rescue.bpf.h"
-#include "event.bpf.h"
+#include "known.bpf.h"
 #include "class.bpf.h"
+#include "event.bpf.h"
 #include "explain.bpf.h"
 #include "dump.bpf.h"
 #include "counter.bpf.h"
@@ -475,8 +476,9 @@ void ROTA_OP(stopping, struct task_struct *p, bool runnable)
 
 	if (!taskc)
 		return;
-	charge(p, taskc, cpuc, cpu);
+	/* First: the verifier looks at it once for each way through what is before it. */
 	event_follow(p, taskc);
+	charge(p, taskc, cpuc, cpu);
 	cpuc->curr_tid = 0;
 	/*
 	 * With some slice left it only makes room for a higher scheduling class and

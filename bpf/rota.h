@@ -116,6 +116,8 @@ struct rota_cpu_stats {
 	__u64 bound_ns; /* who may run nowhere else */
 	__u64 guest_ns; /* whom it was lent to */
 	__u64 stray_ns; /* who is on its way out */
+	__u64 asked;	/* times that the daemon was asked for the class of a task */
+	__u64 known;	/* that it was not, because it had answered about such a one */
 };
 
 /* Why a task may belong to another class now. */
@@ -136,6 +138,28 @@ struct rota_event {
 	__u32 tgid;
 	__u32 asked;
 	__u64 start_ns; /* start_boottime: with the tid it names one live task */
+};
+
+/* By what rules know a task, or-ed. */
+enum rota_known_by {
+	ROTA_KNOWN_COMM = 1,
+	ROTA_KNOWN_CGROUP = 2,
+	ROTA_KNOWN_USER = 4, /* by its number */
+	ROTA_KNOWN_BITS = 3,
+};
+
+/* What the daemon has answered about a task it has answered about all that are known by this. */
+struct rota_known {
+	char comm[16]; /* what no rule looks at is 0 */
+	__u64 cgroup;  /* its number in the v2 tree */
+	__u32 user;
+	__u32 epoch; /* of struct rota_knowing */
+};
+
+/* How answers are found again. Set by the daemon. */
+struct rota_knowing {
+	__u32 epoch;  /* enum rota_known_by, above them what changes with the rules; 0: not */
+	__u32 daemon; /* its tgid: its own class is not by rules */
 };
 
 /* What a record is about; lab/oracle reads them. */

@@ -67,7 +67,7 @@ struct task_ctx {
 	u32 group_epoch; /* of the scale in its weight */
 	u16 group;	 /* its cgroup, see group.bpf.h */
 	u32 counter_epoch; /* of the counters that bound is from */
-	u16 class;
+	u32 class;	   /* atomic exchange: hooks and the daemon change it */
 	u16 bound;  /* how much of its work waits for memory, of PACE_FULL; COUNTER_UNKNOWN */
 	u8 tier;    /* that it competes in; may lag behind its class until refreshed */
 	u8 rescued; /* it was moved forward by the starvation bound */

@@ -53,6 +53,7 @@ func (canned) Status() api.Status {
 		Functions:    []api.Function{{Name: "gtp:gtp_dev_xmit", Tasks: 3}, {Name: "nft_x", Note: "is unknown\x1b"}},
 		KernelEvents: map[string]int64{"SCX_EV_DISPATCH_KEEP_LAST": 9},
 		Boosts:       api.Boosts{Futex: 3, Wakeups: 2, Binder: 4, Chained: 1, Fetched: 2, Ended: 5, RuntimeMicros: 1200},
+		Answers:      api.Answers{Asked: 12, Known: 3400},
 	}
 	api.Derive(s.Classes)
 	return s

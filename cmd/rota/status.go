@@ -225,6 +225,11 @@ func writeDetails(w io.Writer, s api.Status) error {
 	if err := writeColumns(w, 0, boostRows(s.Boosts)); err != nil {
 		return err
 	}
+	fmt.Fprintln(w)
+	rows = [][]string{{"classes: by the daemon", "known"}, {number(s.Answers.Asked), number(s.Answers.Known)}}
+	if err := writeColumns(w, 0, rows); err != nil {
+		return err
+	}
 	rows = [][]string{{"kernel event", "count"}}
 	for _, name := range slices.Sorted(maps.Keys(s.KernelEvents)) {
 		rows = append(rows, []string{safe(name), strconv.FormatInt(s.KernelEvents[name], 10)})

@@ -45,6 +45,7 @@ type Status struct {
 	Classes         []Class          `json:"classes"`
 	CPUs            []CPU            `json:"cpus"`
 	Boosts          Boosts           `json:"boosts"`
+	Answers         Answers          `json:"answers"`
 	Functions       []Function       `json:"functions"` // of the kernel, that rules name
 	Frequency       Frequency        `json:"frequency"`
 	KernelEvents    map[string]int64 `json:"kernelEvents"`
@@ -107,6 +108,12 @@ type Boosts struct {
 	Ended         uint64 `json:"ended"`         // ended with the wait
 	Spent         uint64 `json:"spent"`         // ended because they used up the time of a boost
 	RuntimeMicros int64  `json:"runtimeMicros"` // CPU time of boosted tasks
+}
+
+// Answers counts how tasks that had changed, as their name, got their classes.
+type Answers struct {
+	Asked uint64 `json:"asked"` // times that the daemon was asked
+	Known uint64 `json:"known"` // that it was not, because it had answered about such a task
 }
 
 // Explanation is the answer to GET /v1/explain?pid=N.

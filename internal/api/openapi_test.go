@@ -61,7 +61,7 @@ func TestOpenAPIRoutes(t *testing.T) {
 // Every JSON field of the code is in the document with its type, and no other.
 func TestOpenAPIFields(t *testing.T) {
 	types := map[string]reflect.Type{}
-	for _, v := range []any{Status{}, Exit{}, Config{}, Class{}, CPU{}, Boosts{}, Function{}, Frequency{}, Explanation{}, Thread{}, Giver{}, Link{}, Calls{}, Classes{}, Reload{}, Fault{}, Error{}} {
+	for _, v := range []any{Status{}, Exit{}, Config{}, Class{}, CPU{}, Boosts{}, Answers{}, Function{}, Frequency{}, Explanation{}, Thread{}, Giver{}, Link{}, Calls{}, Classes{}, Reload{}, Fault{}, Error{}} {
 		types[reflect.TypeOf(v).Name()] = reflect.TypeOf(v)
 	}
 	schemas := openAPI(t).Components.Schemas

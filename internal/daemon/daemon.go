@@ -25,6 +25,8 @@ import (
 type Scheduler interface {
 	Configure(sched.Params) error
 	SetClass(sched.Assignment) error
+	Forget(sched.KnownBy) error
+	Remember(sched.Known, int) error
 	Events() <-chan sched.Event
 	Exit() <-chan sched.ExitInfo
 	Stats() (sched.Stats, error)

@@ -30,6 +30,9 @@ type fakeScheduler struct {
 	answered map[uint32]uint32
 	alone    map[uint32]bool
 	sets     int
+	// known is what was remembered, by what knownBy says.
+	known    map[sched.Known]int
+	knownBy  sched.KnownBy
 	stats    sched.Stats
 	refuse   error // what Configure answers
 	tasks    map[uint32]sched.Task
@@ -81,6 +84,20 @@ func (f *fakeScheduler) SetClass(a sched.Assignment) error {
 	t := a.Task
 	f.classes[t.TID], f.starts[t.TID], f.answered[t.TID], f.alone[t.TID] = a.Class, t.Start, a.Asked, a.Alone
 	f.sets++
+	return nil
+}
+
+func (f *fakeScheduler) Forget(by sched.KnownBy) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.knownBy, f.known = by, map[sched.Known]int{}
+	return nil
+}
+
+func (f *fakeScheduler) Remember(what sched.Known, class int) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.known[what] = class
 	return nil
 }
 

@@ -41,6 +41,7 @@ func (d *Daemon) newSession(s Scheduler, p *plan) *session {
 		names:   &identity.Users{Path: d.Passwd},
 		hold:    holdThread,
 		set:     s.SetClass,
+		known:   newKnown(s, d.Proc),
 		self:    uint32(os.Getpid()),
 		log:     d.Log,
 		pending: map[uint32]sched.Event{},

@@ -50,6 +50,7 @@ func (d *Daemon) Status() api.Status {
 		out.CPUs = append(out.CPUs, shown)
 	}
 	out.Boosts = boosts(stats.Boosts)
+	out.Answers = api.Answers(stats.Answers)
 	out.Functions = s.functions.status()
 	out.Frequency = s.frequencyStatus()
 	return out

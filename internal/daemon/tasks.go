@@ -34,6 +34,7 @@ type tasks struct {
 	executes func(tid uint32) []string
 	hold     func(tid uint32) (hold, error)
 	set      func(sched.Assignment) error
+	known    known
 	self     uint32 // our PID
 	log      *slog.Logger
 
@@ -56,6 +57,8 @@ func (t *tasks) use(rules *class.Classifier, own int) {
 	t.looking.Lock()
 	defer t.looking.Unlock()
 	t.rules, t.own = rules, own
+	// What is known of the old rules ends before any task is looked at by the new ones.
+	t.complain(t.known.use(rules.Needs()), 0)
 }
 
 // collect notes events until the scheduler closes the channel. It never waits
@@ -163,10 +166,19 @@ func (t *tasks) look(id sched.TaskID, tgid, asked uint32) {
 		var rule int
 		a.Class, rule = t.rules.Classify(w)
 		a.Alone = t.rules.ByFunction(rule)
+		// Only what is asked about: others would take the room.
+		if asked != 0 {
+			t.complain(t.known.remember(w, a.Class), id.TID)
+		}
 	}
-	if err := t.set(a); err != nil && !errors.Is(err, fs.ErrNotExist) && !t.refused {
-		t.refused = true // the first of many is enough
-		t.log.Error("tasks: can't set a class", "tid", id.TID, "error", err)
+	t.complain(t.set(a), id.TID)
+}
+
+// complain logs what the scheduler refused, the first of many.
+func (t *tasks) complain(err error, tid uint32) {
+	if err != nil && !errors.Is(err, fs.ErrNotExist) && !t.refused {
+		t.refused = true
+		t.log.Error("tasks: can't set a class", "tid", tid, "error", err)
 	}
 }
 

@@ -27,14 +27,16 @@ func newTasks(t *testing.T) (*tasks, *fakeScheduler, fakeProc) {
 	f, proc := newFake(), fakeProc{t, t.TempDir()}
 	proc.write("passwd", "root:x:0:0::/:/bin/sh\nbob:x:8:8::/:\n")
 	tasks := &tasks{
-		proc:    procfs{proc.root},
-		names:   &identity.Users{Path: proc.root + "/passwd"},
-		hold:    func(uint32) (hold, error) { return hold{-1}, nil }, // always alive
-		set:     f.SetClass,
-		self:    100,
-		log:     quiet(),
-		pending: map[uint32]sched.Event{},
-		wake:    make(chan struct{}, 1),
+		proc:     procfs{proc.root},
+		names:    &identity.Users{Path: proc.root + "/passwd"},
+		hold:     func(uint32) (hold, error) { return hold{-1}, nil }, // always alive
+		set:      f.SetClass,
+		known:    newKnown(f, proc.root),
+		executes: func(uint32) []string { return nil },
+		self:     100,
+		log:      quiet(),
+		pending:  map[uint32]sched.Event{},
+		wake:     make(chan struct{}, 1),
 	}
 	tasks.use(rules, 9)
 	return tasks, f, proc

@@ -107,6 +107,28 @@ type rotaCpuStats struct {
 	BoundNs     uint64
 	GuestNs     uint64
 	StrayNs     uint64
+	Asked       uint64
+	Known       uint64
+}
+
+// The bits of rotaKnown.Epoch.
+const (
+	knownComm   = 1
+	knownCgroup = 2
+	knownUser   = 4
+	knownBits   = 3
+)
+
+type rotaKnown struct {
+	Comm   [16]byte
+	Cgroup uint64
+	User   uint32
+	Epoch  uint32
+}
+
+type rotaKnowing struct {
+	Epoch  uint32
+	Daemon uint32
 }
 
 type rotaEvent struct {

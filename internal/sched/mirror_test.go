@@ -81,7 +81,7 @@ func TestMirror(t *testing.T) {
 	spec := object(t)
 	mirrors := []any{
 		rotaTopology{}, rotaKnobs{}, rotaClass{}, rotaClassStats{}, rotaCpuStats{},
-		rotaSetClass{}, rotaExplain{}, rotaExit{},
+		rotaSetClass{}, rotaExplain{}, rotaExit{}, rotaKnown{}, rotaKnowing{},
 	}
 	for _, mirror := range mirrors {
 		name := inC(reflect.TypeOf(mirror).Name())

@@ -195,6 +195,12 @@ type BoostStats struct {
 	Runtime time.Duration // CPU time of boosted tasks
 }
 
+// AnswerStats counts how tasks that had changed got their classes, of all CPUs.
+type AnswerStats struct {
+	Asked uint64 // by an event
+	Known uint64 // at once, see Remember
+}
+
 // Task is what the scheduler knows of one task.
 type Task struct {
 	Class, Level int // of Params.Classes: its own, and the one at whose level it runs
@@ -229,6 +235,7 @@ type Stats struct {
 	Classes []ClassStats // as Params.Classes
 	CPUs    []CPUStats
 	Boosts  BoostStats
+	Answers AnswerStats
 	Kernel  map[string]int64 // the kernel's own sched_ext event counters; empty where it has none
 	State   string           // /sys/kernel/sched_ext/state
 }

@@ -40,6 +40,8 @@ func (s *Scheduler) Stats() (Stats, error) {
 			Bound: time.Duration(c.BoundNs), Guests: time.Duration(c.GuestNs), Stray: time.Duration(c.StrayNs),
 		})
 		stats.Boosts.add(c)
+		stats.Answers.Asked += c.Asked
+		stats.Answers.Known += c.Known
 	}
 	stats.Kernel = kernelEvents()
 	return stats, nil

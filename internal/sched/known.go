@@ -1,0 +1,108 @@
+package sched
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/cilium/ebpf"
+)
+
+// MaxKnown is how many answers are remembered.
+const MaxKnown = 4096
+
+// maxComm is the longest name of a task that the kernel keeps, in bytes.
+const maxComm = 15
+
+// KnownBy says what the rules look at, where that is enough to know the class of a task. The
+// zero value: it is not.
+type KnownBy struct{ Comm, Cgroup, UID bool }
+
+func (k KnownBy) bits() (bits uint32) {
+	for bit, on := range map[uint32]bool{knownComm: k.Comm, knownCgroup: k.Cgroup, knownUser: k.UID} {
+		if on {
+			bits |= bit
+		}
+	}
+	return bits
+}
+
+// Known is what rules look at. What KnownBy does not name is not used.
+type Known struct {
+	Comm   string // longer than the kernel keeps one: not remembered
+	Cgroup uint64 // the number of its cgroup in the v2 tree; 0: not remembered
+	UID    uint32
+}
+
+// Forget takes back what Remember said. From now on tasks are known by these.
+func (s *Scheduler) Forget(by KnownBy) error {
+	s.remembering.Lock()
+	defer s.remembering.Unlock()
+	return s.forget(by)
+}
+
+func (s *Scheduler) forget(by KnownBy) error {
+	k := &s.known
+	k.times++
+	k.by, k.epoch = by, 0
+	if bits := by.bits(); bits != 0 {
+		k.epoch = k.times<<knownBits | bits
+	}
+	if err := s.coll.Variables["knowing"].Set(rotaKnowing{Epoch: k.epoch, Daemon: s.self}); err != nil {
+		return fmt.Errorf("classes that are known: %w", err)
+	}
+	// Nobody who reads one of these now takes it: it is of another epoch.
+	for key := range k.keys {
+		if err := s.coll.Maps["known_classes"].Delete(key); err != nil && !errors.Is(err, ebpf.ErrKeyNotExist) {
+			return fmt.Errorf("classes that are known: %w", err)
+		}
+	}
+	clear(k.keys)
+	return nil
+}
+
+// Remember has tasks that are known by this put into the class as soon as they are, without
+// an event. When MaxKnown are remembered all others are forgotten first.
+func (s *Scheduler) Remember(what Known, class int) error {
+	s.remembering.Lock()
+	defer s.remembering.Unlock()
+	key, can := s.known.key(what)
+	if _, known := s.known.keys[key]; !can || known {
+		return nil
+	}
+	if len(s.known.keys) >= MaxKnown {
+		if err := s.forget(s.known.by); err != nil {
+			return err
+		}
+		key, _ = s.known.key(what)
+	}
+	if err := s.coll.Maps["known_classes"].Put(key, uint32(class)); err != nil {
+		return fmt.Errorf("class %d of tasks that are known: %w", class, err)
+	}
+	s.known.keys[key] = struct{}{}
+	return nil
+}
+
+// known is what the kernel side remembers.
+type known struct {
+	by    KnownBy
+	times uint32 // that it was forgotten
+	epoch uint32 // 0: nothing is remembered
+	keys  map[rotaKnown]struct{}
+}
+
+func (k *known) key(what Known) (key rotaKnown, can bool) {
+	if k.epoch == 0 || (k.by.Comm && len(what.Comm) > maxComm) || (k.by.Cgroup && what.Cgroup == 0) {
+		return key, false
+	}
+	key.Epoch = k.epoch
+	if k.by.Comm {
+		copy(key.Comm[:], what.Comm)
+	}
+	if k.by.Cgroup {
+		key.Cgroup = what.Cgroup
+	}
+	if k.by.UID {
+		key.User = what.UID
+	}
+	return key, true
+}

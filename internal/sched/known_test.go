@@ -1,0 +1,50 @@
+package sched
+
+import (
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+func TestKnownKey(t *testing.T) {
+	full := Known{Comm: "fifteen-letters", Cgroup: 7, UID: 8}
+	tests := []struct {
+		name string
+		by   KnownBy
+		what Known
+		want rotaKnown
+		no   bool
+	}{
+		{"all", KnownBy{true, true, true}, full, rotaKnown{Comm: [16]byte([]byte("fifteen-letters\x00")), Cgroup: 7, User: 8, Epoch: 15}, false},
+		{"what no rule looks at is left out", KnownBy{UID: true}, full, rotaKnown{User: 8, Epoch: 12}, false},
+		{"a longer name than the kernel keeps", KnownBy{Comm: true}, Known{Comm: "sixteen-letters!"}, rotaKnown{}, true},
+		{"which no rule looks at", KnownBy{UID: true}, Known{Comm: "sixteen-letters!"}, rotaKnown{Epoch: 12}, false},
+		{"no cgroup", KnownBy{Cgroup: true}, Known{}, rotaKnown{}, true},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			k := known{by: tt.by, epoch: 1<<knownBits | tt.by.bits()}
+			if got, can := k.key(tt.what); can == tt.no || (can && got != tt.want) {
+				t.Errorf("%+v, %v", got, can)
+			}
+		})
+	}
+	if _, can := (&known{by: KnownBy{Comm: true}}).key(full); can {
+		t.Error("something is remembered without an epoch")
+	}
+}
+
+// The bits are those of the header.
+func TestKnownBits(t *testing.T) {
+	text := header(t, "rota.h")
+	for name, want := range map[string]int{"COMM": knownComm, "CGROUP": knownCgroup, "USER": knownUser, "BITS": knownBits} {
+		m := regexp.MustCompile(`ROTA_KNOWN_` + name + ` = (\d+),`).FindStringSubmatch(text)
+		if m == nil || m[1] != strconv.Itoa(want) {
+			t.Errorf("ROTA_KNOWN_%s is %v, want %d", name, m, want)
+		}
+	}
+	if !strings.Contains(header(t, "known.bpf.h"), "#define KNOWN_MAX "+strconv.Itoa(MaxKnown)+"\n") {
+		t.Errorf("KNOWN_MAX is not %d", MaxKnown)
+	}
+}
