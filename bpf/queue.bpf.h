@@ -160,9 +160,12 @@ static __always_inline u64 queue_first_deadline(struct task_ctx *taskc)
 static __always_inline u64 queue_hasten(struct task_ctx *taskc)
 {
 	u64 brief_ns = queue_brief(taskc);
-	u64 deadline_vt = taskc->vt + eevdf_vt(brief_ns, taskc->weight);
+	u64 deadline_vt;
 
-	if (!brief_ns || !eevdf_before(deadline_vt, taskc->deadline_vt))
+	if (!brief_ns)
+		return 0;
+	deadline_vt = taskc->vt + eevdf_vt(brief_ns, taskc->weight);
+	if (!eevdf_before(deadline_vt, taskc->deadline_vt))
 		return 0;
 	taskc->deadline_vt = deadline_vt;
 	return brief_ns;

@@ -67,7 +67,8 @@ func (w *Watch) Read() (Report, error) {
 	if w.hooks == nil || w.Blind {
 		return report, nil
 	}
-	if err := w.hooks.follow(report.by(InTask), report.Count-report.by(InTask)); err != nil {
+	tasks := report.by(InTask)
+	if err := w.hooks.follow(tasks, report.Count-tasks); err != nil {
 		return report, fmt.Errorf("see which interrupts there are: %w", withFix(err))
 	}
 	return report, nil

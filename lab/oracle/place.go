@@ -29,7 +29,9 @@ func (r *replay) lagOf(t *task, q *queue, e *Event, ghost *client, now uint64) l
 	if t.slept && t.from == q {
 		switch {
 		case ghost != nil && r.grew(t, e, ghost, now) > 0:
-			l.round += uint64(r.roundOf(q)) // V may tell that it did not
+			// The debt that it fell asleep with; by a V that is off by rounding its debt
+			// may not have grown, and then the one of now is as good.
+			l.round += uint64(r.roundOf(q))
 		case ghost != nil:
 			owes := min(apart(now, ghost.v), 0)
 			l = lag{owes, owes, owes, 1}
