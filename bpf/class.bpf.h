@@ -9,8 +9,9 @@
  * tid, compares the start time if the daemon knows it, writes the class into
  * the task and marks its copies as old. A running task that changes its tier, or where
  * it belongs, is put through the scheduler at once; a waiting one is when it next runs.
- * Hooks write the class of a task that is known (known) by themselves. What is known comes
- * last in both, so that an answer about its old name does not stay.
+ * Hooks write the class of a task that is known (known) by themselves. Each change of a
+ * task has a number, which is taken before its class is written: an answer that was
+ * overtaken by a later change is looked for again, so that none about an old name stays.
  *
  * Limits: one task per call.
  */
@@ -19,8 +20,9 @@ static void class_count(u32 class, s64 delta)
 {
 	struct rota_class_stats *stats = stats_class(class);
 
+	/* Hooks may be preempted in the midst of it. */
 	if (stats)
-		stats->tasks += delta;
+		__sync_fetch_and_add(&stats->tasks, delta);
 }
 
 /*
@@ -48,6 +50,9 @@ static void class_change(struct task_struct *p, struct task_ctx *taskc, u32 clas
 	taskc->fair_weight = 0;
 	/* Only a tag: a reader sees the old class or the new one, both whole. */
 	task_outdate(taskc);
+	/* What runs and changes itself goes on with the hook first: it is stopped at the next tick. */
+	if (p == bpf_get_current_task_btf())
+		return;
 	if ((task_class(taskc)->tier != taskc->tier || task_own_at(class) != taskc->own) &&
 	    cpu < topology.nr_cpus && READ_ONCE(cpu_find(cpu)->curr_tid) == p->pid)
 		scx_bpf_kick_cpu(cpu, KICK_PREEMPT);
@@ -74,50 +79,81 @@ static void class_put(struct task_struct *p, struct task_ctx *taskc, u32 class)
 		class_give(p, bpf_get_smp_processor_id());
 }
 
+/* Takes the next number for a change, or an answer, of this task. */
+static __always_inline u32 class_next(struct task_ctx *taskc)
+{
+	return __sync_fetch_and_add(&taskc->asked, 1) + 1;
+}
+
+/* The class that tasks which are known by this have; NULL: the daemon must be asked. */
+static __always_inline u32 *class_known(const struct rota_known *key)
+{
+	return key->epoch ? bpf_map_lookup_elem(&known_classes, key) : NULL;
+}
+
 /*
- * Puts a task whose like is known into its class; false: the daemon must be asked. Where the
- * task, or the rules, change meanwhile, its noted name is another one: it is looked at again
- * where it next stops.
+ * Puts a task whose like is known into its class; false: the daemon must be asked, as
+ * nobody knows, or because the task, or the rules, changed meanwhile.
  */
 static __always_inline bool class_follow(struct task_struct *p, struct task_ctx *taskc)
 {
 	struct known_who who = known_read(p);
 	struct rota_known key = known_key(p, &who), now;
-	u32 asked = READ_ONCE(taskc->asked), *class;
+	u32 *class = class_known(&key), asked;
 
-	if (!key.epoch)
-		return false;
-	class = bpf_map_lookup_elem(&known_classes, &key);
 	if (!class)
 		return false;
+	/* Before the class: a child that is born meanwhile asks, and so does class_set(). */
+	asked = class_next(taskc);
 	class_put(p, taskc, *class);
-	/* After the class, as event_ask() does. */
 	known_note(taskc, &who);
 	who = known_read(p);
 	now = known_key(p, &who);
 	if (!known_same(&key, &now))
 		return false;
-	WRITE_ONCE(taskc->answered, asked);
+	/* If there is a later change, its answer says so. */
+	if (READ_ONCE(taskc->asked) == asked)
+		WRITE_ONCE(taskc->answered, asked);
 	return true;
 }
 
-static s32 class_set(struct task_struct *p, const struct rota_set_class *args)
+/* What the daemon answers; -EAGAIN: the task has changed since it looked. */
+static s32 class_set(struct task_struct *p, struct rota_set_class *args)
 {
+	struct known_who who;
+	struct rota_known key;
 	struct task_ctx *taskc;
+	u32 asked, *class;
 
 	if (args->start_ns && args->start_ns != p->start_boottime)
 		return -ESRCH;
 	taskc = task_try(p);
 	if (!taskc)
 		return -ESRCH;
+	/* With an order: who sees a number sees the name that it is about. */
+	asked = __sync_fetch_and_add(&taskc->asked, 0);
+	/* A later change has its answer already. */
+	if (args->asked && args->asked != asked && READ_ONCE(taskc->answered) == asked)
+		return 0;
 	taskc->alone = args->alone;
 	class_put(p, taskc, args->class);
-	/* After the class: a child that is born meanwhile has the new one, or asks. */
-	if (args->asked)
+	if (args->asked) {
+		/* After the class: a child that is born meanwhile has the new one, or asks. */
 		WRITE_ONCE(taskc->answered, args->asked);
-	/* It may have changed since the daemon looked, and nobody asked. */
-	class_follow(p, taskc);
-	return 0;
+	} else {
+		/* Nobody asked: a hook may have known better since the daemon looked. */
+		who = known_read(p);
+		key = known_key(p, &who);
+		class = class_known(&key);
+		if (class)
+			class_put(p, taskc, *class);
+		args->asked = asked;
+	}
+	asked = __sync_fetch_and_add(&taskc->asked, 0);
+	if (args->asked == asked)
+		return 0;
+	args->asked = asked;
+	return -EAGAIN;
 }
 
 SEC("syscall")

@@ -48,7 +48,7 @@ static void event_ask(u32 kind, struct task_struct *p, struct task_ctx *taskc)
 	u32 asked = 0;
 
 	if (taskc && knobs.watch) {
-		asked = __sync_fetch_and_add(&taskc->asked, 1) + 1;
+		asked = class_next(taskc);
 		cpu_counters(bpf_get_smp_processor_id())->asked++;
 	}
 	/* After that: a child that is known by the new name asks, or has the new class. */

@@ -48,6 +48,7 @@ typedef _Bool bool;
 
 #define EINVAL 22
 #define ESRCH 3
+#define EAGAIN 11
 #define ENOMEM 12
 #define EEXIST 17
 

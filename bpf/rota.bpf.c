@@ -272,8 +272,8 @@ static struct task_ctx *charge_prev(struct task_struct *prev, struct cpu_ctx *cp
 	/* A boost that has ended: it must enter a queue, at its own level. */
 	if (prevc->fair_weight && !task_boosted(prevc))
 		return NULL;
-	/* Whose class may have changed where it belongs: only a queue tells. */
-	if (own_cpus && prevc->generation != generation)
+	/* Whose class may have changed, or where it belongs: only a queue tells. */
+	if (task_misplaced(prevc) || (own_cpus && prevc->generation != generation))
 		return NULL;
 	if (place_astray(prev, prevc, cpuc, cpu))
 		return NULL;
@@ -376,7 +376,7 @@ void ROTA_OP(tick, struct task_struct *p)
 	group_tick(now_ns);
 	place_note_load(cpuc, now_ns);
 	if ((limit_groups && limited(p, cpuc, cpu, now_ns)) ||
-	    outran(cpuc, cpuc->curr_tier, now_ns))
+	    outran(cpuc, cpuc->curr_tier, now_ns) || (taskc && task_misplaced(taskc)))
 		kernel_set_slice(p, 0);
 }
 

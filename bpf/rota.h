@@ -145,8 +145,9 @@ enum rota_known_by {
 	ROTA_KNOWN_COMM = 1,
 	ROTA_KNOWN_CGROUP = 2,
 	ROTA_KNOWN_USER = 4, /* by its number */
-	ROTA_KNOWN_BITS = 3,
 };
+
+#define ROTA_KNOWN_SHIFT 3 /* epochs count above these bits */
 
 /* What the daemon has answered about a task it has answered about all that are known by this. */
 struct rota_known {
@@ -247,9 +248,9 @@ struct rota_set_class {
 	__u64 start_ns; /* 0: whoever has this tid now */
 	__u32 tid;
 	__u32 class;
-	__s32 result; /* 0, -ESRCH: no such task (any more), -EINVAL: no such class */
-	__u32 asked;  /* the event that this answers, 0: none */
-	__u32 alone;  /* 1: the class is not for its children */
+	__s32 result; /* -ESRCH: no such task (any more), -EINVAL: no such class, -EAGAIN: look again */
+	__u32 asked; /* the event that this answers, 0: none; with -EAGAIN the one to answer next */
+	__u32 alone; /* 1: the class is not for its children */
 	__u32 pad;
 };
 

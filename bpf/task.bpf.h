@@ -30,15 +30,15 @@ struct task_ctx {
 	u64 woke_exec_ns; /* exec_ns when it last slept */
 	u64 brief_ns;	  /* what it uses between two sleeps, a moving mean, 0: not known */
 	struct counter_mean counted; /* its work, see counter.bpf.h */
-	u64 name[2];		     /* p->comm when the daemon was last asked about it */
+	u64 name[2];		     /* p->comm by which its class was asked for, or known */
 	u32 weight;		     /* 1024: nice 0 in a class of weight 100 */
 	u32 generation;		     /* of the knobs that these copies came from */
 	s32 joined;		     /* the CPU in whose queue it competes, -1: none */
 	s32 left;		     /* the CPU whose queue it left last, -1: none */
 	u32 ghost;		     /* place of its ghost there, from 1 on, 0: none */
 	u32 user;		     /* whose rights it had then */
-	u32 asked;		     /* how often the daemon was asked about it; atomic add */
-	u32 answered; /* the latest of these that it has answered; partner: init_task */
+	u32 asked;		     /* how often its class was asked for, or known; atomic add */
+	u32 answered; /* the latest of these that has an answer; partner: init_task */
 	u32 tid;
 	/* Inheritance, see inherit.bpf.h. */
 	u64 waits;	 /* for whom it waits; atomic exchange, partner: inherit_follow() */
@@ -193,6 +193,12 @@ static __always_inline bool task_stale(const struct task_struct *p, const struct
 {
 	return taskc->generation != generation || taskc->custom_ns != task_custom_ns(p) ||
 	       (taskc->group && taskc->group_epoch != group_find(taskc->group)->epoch);
+}
+
+/* Has it changed its class, and competes where it did before? */
+static __always_inline bool task_misplaced(const struct task_ctx *taskc)
+{
+	return taskc->generation != generation && task_class(taskc)->tier != taskc->tier;
 }
 
 /* What a task uses between two sleeps: the mean moves by a quarter of what is new. */

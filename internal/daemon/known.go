@@ -42,7 +42,7 @@ func (k *known) use(needs class.Needs) error {
 }
 
 // remember notes the class of a workload.
-func (k *known) remember(w class.Workload, class int) error {
+func (k *known) remember(w class.Workload, index int) error {
 	if k.by == (sched.KnownBy{}) {
 		return nil
 	}
@@ -50,7 +50,7 @@ func (k *known) remember(w class.Workload, class int) error {
 	if k.by.Cgroup {
 		what.Cgroup = k.number(w.Cgroup)
 	}
-	return k.note(what, class)
+	return k.note(what, index)
 }
 
 // cgroupTree is where the v2 tree is mounted.
@@ -59,10 +59,14 @@ const cgroupTree = "/sys/fs/cgroup"
 // initCgroups is the kernel's number of the first namespace of cgroups (PROC_CGROUP_INIT_INO).
 const initCgroups = "cgroup:[4026531835]"
 
-// hostCgroups tells whether the paths that /proc gives are those of the whole tree.
+// rootNumber is the number of the root of the v2 tree.
+const rootNumber = 1
+
+// hostCgroups tells whether the paths that /proc gives are those of the whole tree, and the
+// whole tree is mounted.
 func hostCgroups(proc string) bool {
 	namespace, err := os.Readlink(filepath.Join(proc, "self/ns/cgroup"))
-	return err == nil && namespace == initCgroups
+	return err == nil && namespace == initCgroups && cgroupNumber("/") == rootNumber
 }
 
 // cgroupNumber is the kernel's number of a cgroup, which is that of its folder.

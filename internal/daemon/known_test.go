@@ -84,3 +84,24 @@ func TestCgroupNumber(t *testing.T) {
 		t.Error("a folder without a namespace is the host's")
 	}
 }
+
+// An answer that was overtaken by a change is looked for again, under that one's number.
+func TestChangedMeanwhile(t *testing.T) {
+	tasks, f, proc := newTasks(t)
+	proc.task(1, 1, "/", "x", 0)
+	id := sched.TaskID{TID: 1, Start: 1}
+	tasks.set = func(a sched.Assignment) error {
+		proc.task(1, 1, "/a", "y", 0)
+		tasks.set = f.SetClass
+		return &sched.ChangedError{Asked: 3}
+	}
+	tasks.lookAgain(sched.Event{TGID: 1, Task: id, Asked: 2})
+	batch, _ := tasks.take()
+	if e := batch[1]; e.Task != id || e.Asked != 3 {
+		t.Fatalf("to be looked at: %v", batch)
+	}
+	tasks.lookAgain(batch[1])
+	if got, _ := f.class(1); got != 2 || f.answered[1] != 3 {
+		t.Errorf("class %d, answered %d", got, f.answered[1])
+	}
+}

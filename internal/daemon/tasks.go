@@ -171,7 +171,13 @@ func (t *tasks) look(id sched.TaskID, tgid, asked uint32) {
 			t.complain(t.known.remember(w, a.Class), id.TID)
 		}
 	}
-	t.complain(t.set(a), id.TID)
+	err := t.set(a)
+	var changed *sched.ChangedError
+	if errors.As(err, &changed) {
+		t.note(sched.Event{Kind: sched.EventComm, Task: id, TGID: tgid, Asked: changed.Asked})
+		return
+	}
+	t.complain(err, id.TID)
 }
 
 // complain logs what the scheduler refused, the first of many.

@@ -213,8 +213,15 @@ func (s *Scheduler) run(program, what string) error {
 // Domains says of each CPU, by its number, which share a last-level cache.
 func (s *Scheduler) Domains() []uint32 { return s.topology.llcOf }
 
+// ChangedError says that a task has changed since it was looked at: it has to be looked at
+// again, to answer the event Asked.
+type ChangedError struct{ Asked uint32 }
+
+func (e *ChangedError) Error() string { return "the task has changed meanwhile" }
+
 // SetClass puts a live task into a class.
-// It returns an error that wraps fs.ErrNotExist when the task is gone.
+// It returns an error that wraps fs.ErrNotExist when the task is gone, and a *ChangedError
+// where the class may be that of what it was before.
 func (s *Scheduler) SetClass(a Assignment) error {
 	t, class := a.Task, a.Class
 	args := rotaSetClass{StartNs: t.Start, Tid: t.TID, Class: uint32(class), Asked: a.Asked}
@@ -231,6 +238,8 @@ func (s *Scheduler) SetClass(a Assignment) error {
 		return nil
 	case errors.Is(errno, unix.ESRCH):
 		return fmt.Errorf("task %d: %w", t.TID, fs.ErrNotExist)
+	case errors.Is(errno, unix.EAGAIN):
+		return &ChangedError{Asked: out.Asked}
 	default:
 		return fmt.Errorf("task %d: class %d: %w", t.TID, class, errno)
 	}

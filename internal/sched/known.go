@@ -45,7 +45,7 @@ func (s *Scheduler) forget(by KnownBy) error {
 	k.times++
 	k.by, k.epoch = by, 0
 	if bits := by.bits(); bits != 0 {
-		k.epoch = k.times<<knownBits | bits
+		k.epoch = k.times<<knownShift | bits
 	}
 	if err := s.coll.Variables["knowing"].Set(rotaKnowing{Epoch: k.epoch, Daemon: s.self}); err != nil {
 		return fmt.Errorf("classes that are known: %w", err)

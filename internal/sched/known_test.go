@@ -24,7 +24,7 @@ func TestKnownKey(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			k := known{by: tt.by, epoch: 1<<knownBits | tt.by.bits()}
+			k := known{by: tt.by, epoch: 1<<knownShift | tt.by.bits()}
 			if got, can := k.key(tt.what); can == tt.no || (can && got != tt.want) {
 				t.Errorf("%+v, %v", got, can)
 			}
@@ -38,11 +38,14 @@ func TestKnownKey(t *testing.T) {
 // The bits are those of the header.
 func TestKnownBits(t *testing.T) {
 	text := header(t, "rota.h")
-	for name, want := range map[string]int{"COMM": knownComm, "CGROUP": knownCgroup, "USER": knownUser, "BITS": knownBits} {
+	for name, want := range map[string]int{"COMM": knownComm, "CGROUP": knownCgroup, "USER": knownUser} {
 		m := regexp.MustCompile(`ROTA_KNOWN_` + name + ` = (\d+),`).FindStringSubmatch(text)
 		if m == nil || m[1] != strconv.Itoa(want) {
 			t.Errorf("ROTA_KNOWN_%s is %v, want %d", name, m, want)
 		}
+	}
+	if !strings.Contains(text, "#define ROTA_KNOWN_SHIFT "+strconv.Itoa(knownShift)+" ") {
+		t.Errorf("ROTA_KNOWN_SHIFT is not %d", knownShift)
 	}
 	if !strings.Contains(header(t, "known.bpf.h"), "#define KNOWN_MAX "+strconv.Itoa(MaxKnown)+"\n") {
 		t.Errorf("KNOWN_MAX is not %d", MaxKnown)

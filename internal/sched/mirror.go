@@ -116,7 +116,7 @@ const (
 	knownComm   = 1
 	knownCgroup = 2
 	knownUser   = 4
-	knownBits   = 3
+	knownShift  = 3 // epochs count above them
 )
 
 type rotaKnown struct {
