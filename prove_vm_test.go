@@ -315,9 +315,8 @@ const (
 	costGrowth     = 1.1
 )
 
-// costs reads the instructions of each figure of the row rota. Quotients of two are
-// promised by the scenario itself: one grows, too, when what it divides by gets cheaper.
-func costs(t *testing.T, file string) map[string]float64 {
+// figures reads what the row counted on the first seed.
+func figures(t *testing.T, file, row string) map[string]float64 {
 	t.Helper()
 	text, err := os.ReadFile(file)
 	if err != nil {
@@ -333,13 +332,21 @@ func costs(t *testing.T, file string) map[string]float64 {
 		t.Fatalf("%s: %v", file, err)
 	}
 	for _, run := range results.Runs {
-		if run.Row == "rota" {
-			maps.DeleteFunc(run.Metrics, func(name string, _ float64) bool { return strings.HasSuffix(name, "_ratio") })
+		if run.Row == row {
 			return run.Metrics
 		}
 	}
-	t.Fatalf("%s: no row rota", file)
+	t.Fatalf("%s: no row %s", file, row)
 	return nil
+}
+
+// costs reads the instructions of each figure of the row rota. Quotients of two are
+// promised by the scenario itself: one grows, too, when what it divides by gets cheaper.
+func costs(t *testing.T, file string) map[string]float64 {
+	t.Helper()
+	of := figures(t, file, "rota")
+	maps.DeleteFunc(of, func(name string, _ float64) bool { return strings.HasSuffix(name, "_ratio") })
+	return of
 }
 
 // TestCost counts what a wake-up, a switch and a pick take, and holds it

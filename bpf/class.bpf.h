@@ -29,11 +29,9 @@ static void class_count(u32 class, s64 delta)
  * A child starts in its parent's class; if that may be an old one, or the parent has it for
  * what it does itself, the daemon is asked.
  */
-static __always_inline void class_inherit(struct task_ctx *taskc, const struct task_ctx *parentc)
+static __always_inline void class_inherit(struct task_ctx *taskc, const struct task_ctx *parentc,
+					  u32 answered)
 {
-	/* In the other order than class_set() and event_ask() write, after the name. */
-	u32 answered = READ_ONCE(parentc->answered);
-
 	taskc->class = READ_ONCE(parentc->class);
 	taskc->asked = READ_ONCE(parentc->asked) != answered || parentc->alone;
 }

@@ -528,12 +528,14 @@ s32 ROTA_OP(init_task, struct task_struct *p, struct scx_init_task_args *args)
 	struct task_ctx *parentc = args->fork ? task_try(bpf_get_current_task_btf()) : NULL;
 	struct task_ctx *taskc =
 		bpf_task_storage_get(&task_ctxs, p, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	/* In the other order than class_follow(), class_set() and event_ask() write. */
+	u32 answered = parentc ? READ_ONCE(parentc->answered) : 0;
 
 	if (!taskc)
 		return -ENOMEM;
 	event_inherit(p, taskc, parentc);
 	if (parentc)
-		class_inherit(taskc, parentc);
+		class_inherit(taskc, parentc, answered);
 	taskc->joined = taskc->left = -1;
 	taskc->fresh = args->fork;
 	taskc->tid = p->pid;

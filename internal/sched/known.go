@@ -3,6 +3,7 @@ package sched
 import (
 	"errors"
 	"fmt"
+	"sync"
 
 	"github.com/cilium/ebpf"
 )
@@ -33,26 +34,59 @@ type Known struct {
 	UID    uint32
 }
 
-// Forget takes back what Remember said. From now on tasks are known by these.
-func (s *Scheduler) Forget(by KnownBy) error {
-	s.remembering.Lock()
-	defer s.remembering.Unlock()
-	return s.forget(by)
+// known is what the kernel side remembers.
+type known struct {
+	mu    sync.Mutex
+	by    KnownBy
+	times uint32 // that it was forgotten
+	epoch uint32 // 0: nothing is remembered
+	keys  map[rotaKnown]struct{}
+
+	begin  func(epoch uint32) error
+	put    func(key rotaKnown, class uint32) error
+	remove func(key rotaKnown) error
 }
 
-func (s *Scheduler) forget(by KnownBy) error {
-	k := &s.known
+// newKnown remembers in the maps of the object; self is our PID.
+func newKnown(coll *ebpf.Collection, self uint32) *known {
+	classes := coll.Maps["known_classes"]
+	return &known{
+		keys: map[rotaKnown]struct{}{},
+		begin: func(epoch uint32) error {
+			return coll.Variables["knowing"].Set(rotaKnowing{Epoch: epoch, Daemon: self})
+		},
+		put:    func(key rotaKnown, class uint32) error { return classes.Put(key, class) },
+		remove: func(key rotaKnown) error { return classes.Delete(key) },
+	}
+}
+
+// Forget takes back what Remember said. From now on tasks are known by these.
+func (s *Scheduler) Forget(by KnownBy) error {
+	s.known.mu.Lock()
+	defer s.known.mu.Unlock()
+	return s.known.forget(by)
+}
+
+// Remember has tasks that are known by this put into the class as soon as they are, without
+// an event. When MaxKnown are remembered all others are forgotten first.
+func (s *Scheduler) Remember(what Known, class int) error {
+	s.known.mu.Lock()
+	defer s.known.mu.Unlock()
+	return s.known.remember(what, class)
+}
+
+func (k *known) forget(by KnownBy) error {
 	k.times++
 	k.by, k.epoch = by, 0
 	if bits := by.bits(); bits != 0 {
 		k.epoch = k.times<<knownShift | bits
 	}
-	if err := s.coll.Variables["knowing"].Set(rotaKnowing{Epoch: k.epoch, Daemon: s.self}); err != nil {
+	if err := k.begin(k.epoch); err != nil {
 		return fmt.Errorf("classes that are known: %w", err)
 	}
 	// Nobody who reads one of these now takes it: it is of another epoch.
 	for key := range k.keys {
-		if err := s.coll.Maps["known_classes"].Delete(key); err != nil && !errors.Is(err, ebpf.ErrKeyNotExist) {
+		if err := k.remove(key); err != nil && !errors.Is(err, ebpf.ErrKeyNotExist) {
 			return fmt.Errorf("classes that are known: %w", err)
 		}
 	}
@@ -60,36 +94,25 @@ func (s *Scheduler) forget(by KnownBy) error {
 	return nil
 }
 
-// Remember has tasks that are known by this put into the class as soon as they are, without
-// an event. When MaxKnown are remembered all others are forgotten first.
-func (s *Scheduler) Remember(what Known, class int) error {
-	s.remembering.Lock()
-	defer s.remembering.Unlock()
-	key, can := s.known.key(what)
-	if _, known := s.known.keys[key]; !can || known {
+func (k *known) remember(what Known, class int) error {
+	key, can := k.key(what)
+	if _, known := k.keys[key]; !can || known {
 		return nil
 	}
-	if len(s.known.keys) >= MaxKnown {
-		if err := s.forget(s.known.by); err != nil {
+	if len(k.keys) >= MaxKnown {
+		if err := k.forget(k.by); err != nil {
 			return err
 		}
-		key, _ = s.known.key(what)
+		key, _ = k.key(what)
 	}
-	if err := s.coll.Maps["known_classes"].Put(key, uint32(class)); err != nil {
+	if err := k.put(key, uint32(class)); err != nil {
 		return fmt.Errorf("class %d of tasks that are known: %w", class, err)
 	}
-	s.known.keys[key] = struct{}{}
+	k.keys[key] = struct{}{}
 	return nil
 }
 
-// known is what the kernel side remembers.
-type known struct {
-	by    KnownBy
-	times uint32 // that it was forgotten
-	epoch uint32 // 0: nothing is remembered
-	keys  map[rotaKnown]struct{}
-}
-
+// key is under what something is remembered, if it can be.
 func (k *known) key(what Known) (key rotaKnown, can bool) {
 	if k.epoch == 0 || (k.by.Comm && len(what.Comm) > maxComm) || (k.by.Cgroup && what.Cgroup == 0) {
 		return key, false

@@ -35,6 +35,44 @@ func TestKnownKey(t *testing.T) {
 	}
 }
 
+// What does not fit makes room for itself, under another epoch.
+func TestKnownFull(t *testing.T) {
+	there, epochs := map[rotaKnown]uint32{}, []uint32{}
+	k := known{
+		keys:   map[rotaKnown]struct{}{},
+		begin:  func(epoch uint32) error { epochs = append(epochs, epoch); return nil },
+		put:    func(key rotaKnown, class uint32) error { there[key] = class; return nil },
+		remove: func(key rotaKnown) error { delete(there, key); return nil },
+	}
+	remember := func(uid uint32) {
+		t.Helper()
+		if err := k.remember(Known{UID: uid}, 7); err != nil {
+			t.Fatal(err)
+		}
+	}
+	remember(0)
+	if len(there) != 0 {
+		t.Error("something is remembered before it is said by what")
+	}
+	if err := k.forget(KnownBy{UID: true}); err != nil {
+		t.Fatal(err)
+	}
+	for uid := range uint32(MaxKnown) {
+		remember(uid)
+		remember(uid)
+	}
+	if len(there) != MaxKnown || len(epochs) != 1 {
+		t.Errorf("%d are remembered in %d epochs", len(there), len(epochs))
+	}
+	remember(MaxKnown)
+	if len(epochs) != 2 || epochs[0] == epochs[1] || len(there) != 1 || there[rotaKnown{User: MaxKnown, Epoch: epochs[1]}] != 7 {
+		t.Errorf("epochs %v, remembered %v", epochs, there)
+	}
+	if err := k.forget(KnownBy{}); err != nil || len(there) != 0 || epochs[2] != 0 {
+		t.Errorf("%v: epochs %v, remembered %v", err, epochs, there)
+	}
+}
+
 // The bits are those of the header.
 func TestKnownBits(t *testing.T) {
 	text := header(t, "rota.h")

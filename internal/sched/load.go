@@ -39,11 +39,9 @@ type Scheduler struct {
 	owned    bool          // some do, or did
 	record   int           // Params.Record, which holds from loading on
 	epoch    uint32        // counts SetCounters
-	self     uint32        // our PID
 	quit     chan struct{} // closed when nothing is to be attached any more
 
-	remembering sync.Mutex // guards known
-	known       known
+	known *known
 
 	hooks  sync.Mutex   // held by whoever attaches and detaches; guards what follows, and links
 	wanted uint32       // the waits that boost, 1 << reason, and always
@@ -82,7 +80,6 @@ func Load(ctx context.Context, p Params, log *slog.Logger) (*Scheduler, error) {
 		log: log, topology: topo, params: p, record: p.Record,
 		events: make(chan Event, 256), exit: make(chan ExitInfo, 1), done: make(chan struct{}),
 		quit: make(chan struct{}), tried: map[int]bool{}, refused: map[int]error{},
-		self: uint32(os.Getpid()), known: known{keys: map[rotaKnown]struct{}{}},
 	}
 	o, err := openImageFor(cache, kernel)
 	if err != nil {
@@ -135,6 +132,7 @@ func (s *Scheduler) load(o *image) (err error) {
 	if err != nil {
 		return fmt.Errorf("load scheduler: %w", err)
 	}
+	s.known = newKnown(s.coll, uint32(os.Getpid()))
 	return nil
 }
 
