@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// knownAgain starts fifteen tasks that take the same name, under four sets of rules, and says
+// knownAgain starts fifteen tasks that take the same name, under three sets of rules, and says
 // after each how many classes came from the daemon and how many were known, and the last one's.
 const knownAgain = `until rota status | grep -q "state *running"; do sleep 0.1; done
 mkfifo /never
@@ -32,7 +32,6 @@ fifteen() {
 }
 rules speech; fifteen speech
 rules song; fifteen song
-rules speech ', exe: "**"'; fifteen programs
 rules speech ', cgroup: /singers, user: "0"'
 mkdir /sys/fs/cgroup/singers; echo $$ > /sys/fs/cgroup/singers/cgroup.procs
 fifteen cgroup
@@ -40,8 +39,8 @@ echo $$ > /sys/fs/cgroup/cgroup.procs
 voice; sleep 1; echo "outside class $(rota explain $last | tr '\n' ' ')"
 `
 
-// TestKnown has tasks take a name that another one had before: their class must be known at
-// once, be that of the rules in force, and not be known where the rules look at programs.
+// TestKnown has tasks take a name that another one had before: their class must be known
+// without the daemon, be that of the rules in force, and not hold outside of their cgroup.
 func TestKnown(t *testing.T) {
 	t.Parallel()
 	config := filepath.Join(t.TempDir(), "rota.yaml")
@@ -62,17 +61,14 @@ func TestKnown(t *testing.T) {
 	if classes["outside"] != "default" {
 		t.Errorf("outside of the cgroup the class is %q", classes["outside"])
 	}
-	for rules, want := range map[string]string{"speech": "speech", "song": "song", "programs": "speech", "cgroup": "speech"} {
+	for rules, want := range map[string]string{"speech": "speech", "song": "song", "cgroup": "speech"} {
 		before, after := counts[rules+" before"], counts[rules+" after"]
 		asked, known := after[0]-before[0], after[1]-before[1]
 		if classes[rules] != want {
 			t.Errorf("rules for %s: the last task has class %q, want %q", rules, classes[rules], want)
 		}
-		if rules == "programs" && (asked < 30 || known != 0) {
-			t.Errorf("rules that look at programs: %d classes by the daemon, %d known", asked, known)
-		}
 		// Fifteen new programs and fifteen new names; what else runs meanwhile may be new.
-		if rules != "programs" && (asked > 15 || known < 30) {
+		if asked > 15 || known < 30 {
 			t.Errorf("rules for %s: %d classes by the daemon, %d known", rules, asked, known)
 		}
 	}
