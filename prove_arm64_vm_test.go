@@ -3,8 +3,6 @@
 package rota
 
 import (
-	"os"
-	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
@@ -70,10 +68,7 @@ rota status --json
 // waits for memory is what was counted, not what was declared.
 func TestCountersOfAProcessor(t *testing.T) {
 	t.Parallel()
-	config := filepath.Join(t.TempDir(), "rota.yaml")
-	if err := os.WriteFile(config, []byte("scheduler: {frequencyFairness: on}\nclasses: [{name: default, memoryBound: 0.7}]\n"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	config := configured(t, "scheduler: {frequencyFairness: on}\nclasses: [{name: default, memoryBound: 0.7}]\n")
 	out := lab(t, "exec", "--kernel", "6.18-arm64", "--sched", "rota", "--module", "overlay", "--config", config, "--", countedSpeeds)
 	for _, words := range []string{
 		`counters\s+STALL_BACKEND of armv8_pmuv3`, `"counters": "STALL_BACKEND of armv8_pmuv3`, `"countersNote": ""`,

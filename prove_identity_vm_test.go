@@ -3,8 +3,6 @@
 package rota
 
 import (
-	"os"
-	"path/filepath"
 	"regexp"
 	"testing"
 )
@@ -33,10 +31,7 @@ echo "second $second: $(rota explain $second | tr '\n' ' ')"
 // the PID of a task that has ended has nothing of its class
 func TestIdentity(t *testing.T) {
 	t.Parallel()
-	config := filepath.Join(t.TempDir(), "rota.yaml")
-	if err := os.WriteFile(config, []byte("classes: [{name: speech, tier: priority}]\nrules: [{match: {comm: voice}, class: speech}]\n"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	config := configured(t, "classes: [{name: speech, tier: priority}]\nrules: [{match: {comm: voice}, class: speech}]\n")
 	out := lab(t, "exec", "--sched", "rota", "--config", config, "--", again)
 	said := map[string][]string{}
 	for _, m := range regexp.MustCompile(`(?m)^(first|second) (\d+): .*\bclass +(\w+)`).FindAllStringSubmatch(out, -1) {

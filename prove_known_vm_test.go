@@ -3,8 +3,6 @@
 package rota
 
 import (
-	"os"
-	"path/filepath"
 	"regexp"
 	"strconv"
 	"testing"
@@ -43,10 +41,7 @@ voice; sleep 1; echo "outside class $(rota explain $last | tr '\n' ' ')"
 // without the daemon, be that of the rules in force, and not hold outside of their cgroup.
 func TestKnown(t *testing.T) {
 	t.Parallel()
-	config := filepath.Join(t.TempDir(), "rota.yaml")
-	if err := os.WriteFile(config, []byte("classes: [{name: speech, tier: priority}]\nrules: [{match: {comm: voice}, class: speech}]\n"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	config := configured(t, "classes: [{name: speech, tier: priority}]\nrules: [{match: {comm: voice}, class: speech}]\n")
 	out := lab(t, "exec", "--sched", "rota", "--config", config, "--", knownAgain)
 	counts := map[string][2]int{}
 	for _, m := range regexp.MustCompile(`(?m)^(\w+ (?:before|after)) +(\d+) +(\d+)$`).FindAllStringSubmatch(out, -1) {

@@ -33,6 +33,16 @@ func lab(t *testing.T, args ...string) string {
 	return string(out)
 }
 
+// configured writes a configuration to a file of this test and returns its path.
+func configured(t *testing.T, text string) string {
+	t.Helper()
+	config := filepath.Join(t.TempDir(), "rota.yaml")
+	if err := os.WriteFile(config, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return config
+}
+
 var (
 	reached    = regexp.MustCompile(`(?m)^  reached .*$`)
 	notReached = regexp.MustCompile(`(?m)^  (NOT REACHED|not measured) .*$`)
@@ -193,12 +203,8 @@ for i in 1 2 3 4 5 6 7 8 9 10; do rota explain $server; rota explain $client; do
 // TestExplain asks why a task runs as it does while it is boosted.
 func TestExplain(t *testing.T) {
 	t.Parallel()
-	config := filepath.Join(t.TempDir(), "rota.yaml")
-	text := "classes: [{name: high, tier: priority}, {name: low, tier: background}]\n" +
-		"rules: [{match: {comm: inv-high}, class: high}, {match: {comm: inv-low}, class: low}, {match: {comm: rota}, class: high}]\n"
-	if err := os.WriteFile(config, []byte(text), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	config := configured(t, "classes: [{name: high, tier: priority}, {name: low, tier: background}]\n"+
+		"rules: [{match: {comm: inv-high}, class: high}, {match: {comm: inv-low}, class: low}, {match: {comm: rota}, class: high}]\n")
 	out := lab(t, "exec", "--sched", "rota", "--config", config, "--", explained)
 	for _, words := range []string{
 		`class +low, tier background \(rule at .*:2\)`,
@@ -226,10 +232,7 @@ rota status --json | sed 's/^/status: /'
 // and when that one lets go of the lock, who is next. Nothing is left of it.
 func TestClassWhileItWaits(t *testing.T) {
 	t.Parallel()
-	config := filepath.Join(t.TempDir(), "rota.yaml")
-	if err := os.WriteFile(config, []byte("classes: [{name: asks, tier: priority}]\n"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	config := configured(t, "classes: [{name: asks, tier: priority}]\n")
 	out := lab(t, "exec", "--sched", "rota", "--config", config, "--tool", "taskset", "--file", "bin/load/lent=/bin/lent", "--", late)
 	for _, name := range []string{"lent", "before"} {
 		if !regexp.MustCompile(`boost by +\d+ important \(class asks\) -> \d+ ` + name + ` \(futex, `).MatchString(out) {
