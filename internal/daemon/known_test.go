@@ -8,15 +8,6 @@ import (
 	"rota/internal/sched"
 )
 
-func compiled(t *testing.T, rules ...class.Rule) *class.Classifier {
-	t.Helper()
-	c, err := class.Compile(rules)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return c
-}
-
 func TestKnownBy(t *testing.T) {
 	tests := []struct {
 		name  string

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io/fs"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -42,8 +43,8 @@ type tasks struct {
 	// a task overwrites a newer one.
 	looking sync.Mutex
 	rules   *class.Classifier
-	own     int // the class of our threads
-	refused bool
+	own     int      // the class of our threads
+	refused []string // what was logged, see complain
 	dark    bool
 
 	mu      sync.Mutex
@@ -58,7 +59,7 @@ func (t *tasks) use(rules *class.Classifier, own int) {
 	defer t.looking.Unlock()
 	t.rules, t.own = rules, own
 	// What is known of the old rules ends before any task is looked at by the new ones.
-	t.complain(t.known.use(rules.Needs()), 0)
+	t.complain("can't forget classes of other rules", t.known.use(rules.Needs()))
 }
 
 // collect notes events until the scheduler closes the channel. It never waits
@@ -168,7 +169,7 @@ func (t *tasks) look(id sched.TaskID, tgid, asked uint32) {
 		a.Alone = t.rules.ByFunction(rule)
 		// Only what is asked about: others would take the room.
 		if asked != 0 {
-			t.complain(t.known.remember(w, a.Class), id.TID)
+			t.complain("can't remember a class", t.known.remember(w, a.Class))
 		}
 	}
 	err := t.set(a)
@@ -177,15 +178,16 @@ func (t *tasks) look(id sched.TaskID, tgid, asked uint32) {
 		t.note(sched.Event{Kind: sched.EventComm, Task: id, TGID: tgid, Asked: changed.Asked})
 		return
 	}
-	t.complain(err, id.TID)
+	t.complain("can't set a class", err, "tid", id.TID)
 }
 
-// complain logs what the scheduler refused, the first of many.
-func (t *tasks) complain(err error, tid uint32) {
-	if err != nil && !errors.Is(err, fs.ErrNotExist) && !t.refused {
-		t.refused = true
-		t.log.Error("tasks: can't set a class", "tid", tid, "error", err)
+// complain logs what the scheduler refused, of each kind the first of many.
+func (t *tasks) complain(what string, err error, args ...any) {
+	if err == nil || errors.Is(err, fs.ErrNotExist) || slices.Contains(t.refused, what) {
+		return
 	}
+	t.refused = append(t.refused, what)
+	t.log.Error("tasks: "+what, append(args, "error", err)...)
 }
 
 // workload gathers what the rules look at.

@@ -14,16 +14,20 @@ import (
 	"rota/internal/sched"
 )
 
+func compiled(t *testing.T, rules ...class.Rule) *class.Classifier {
+	t.Helper()
+	c, err := class.Compile(rules)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
 // newTasks has the rules comm x: 1, cgroup a: 2, user 7: 3, user bob: 4, and
 // our own class 9.
 func newTasks(t *testing.T) (*tasks, *fakeScheduler, fakeProc) {
 	t.Helper()
-	rules, err := class.Compile([]class.Rule{
-		{Comm: "x", Class: 1}, {Cgroup: "a", Class: 2}, {User: "7", Class: 3}, {User: "bob", Class: 4},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	rules := compiled(t, class.Rule{Comm: "x", Class: 1}, class.Rule{Cgroup: "a", Class: 2}, class.Rule{User: "7", Class: 3}, class.Rule{User: "bob", Class: 4})
 	f, proc := newFake(), fakeProc{t, t.TempDir()}
 	proc.write("passwd", "root:x:0:0::/:/bin/sh\nbob:x:8:8::/:\n")
 	tasks := &tasks{
@@ -70,11 +74,7 @@ func TestRescan(t *testing.T) {
 // Without rules there is nothing to look at but our own threads.
 func TestScanWithoutRules(t *testing.T) {
 	tasks, f, proc := newTasks(t)
-	none, err := class.Compile(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	tasks.use(none, 1)
+	tasks.use(compiled(t), 1)
 	proc.task(1, 1, "/", "x", 0)
 	proc.task(100, 100, "/", "x", 0)
 	tasks.scan(t.Context())
@@ -184,11 +184,7 @@ func TestRealProcess(t *testing.T) {
 	pid := uint32(child.Process.Pid)
 	tasks, f, _ := newTasks(t)
 	tasks.proc = procfs{"/proc"}
-	rules, err := class.Compile([]class.Rule{{Comm: "sleep", Exe: "**/*", Class: 5}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	tasks.use(rules, 9)
+	tasks.use(compiled(t, class.Rule{Comm: "sleep", Exe: "**/*", Class: 5}), 9)
 	for range 200 { // until the child has called exec
 		tasks.lookUp(pid, pid)
 		if got, _ := f.class(pid); got == 5 {

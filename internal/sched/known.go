@@ -11,9 +11,6 @@ import (
 // MaxKnown is how many answers are remembered.
 const MaxKnown = 4096
 
-// maxComm is the longest name of a task that the kernel keeps, in bytes.
-const maxComm = 15
-
 // KnownBy says what the rules look at, where that is enough to know the class of a task. The
 // zero value: it is not.
 type KnownBy struct{ Comm, Cgroup, UID bool }
@@ -114,7 +111,7 @@ func (k *known) remember(what Known, class int) error {
 
 // key is under what something is remembered, if it can be.
 func (k *known) key(what Known) (key rotaKnown, can bool) {
-	if k.epoch == 0 || (k.by.Comm && len(what.Comm) > maxComm) || (k.by.Cgroup && what.Cgroup == 0) {
+	if k.epoch == 0 || (k.by.Comm && len(what.Comm) >= len(key.Comm)) || (k.by.Cgroup && what.Cgroup == 0) {
 		return key, false
 	}
 	key.Epoch = k.epoch
