@@ -8,7 +8,8 @@
  * How: a program that the daemon runs by system call. It finds the task by
  * tid, compares the start time if the daemon knows it, writes the class into
  * the task and marks its copies as old. A running task that changes its tier, or where
- * it belongs, is put through the scheduler at once; a waiting one is when it next runs.
+ * it belongs, is put through the scheduler at once, or at the next tick if it changes
+ * itself; a waiting one is when it next runs.
  * Hooks write the class of a task that is known (known) by themselves. Each change of a
  * task has a number, which is taken before its class is written: an answer that was
  * overtaken by a later change is looked for again, so that none about an old name stays.
@@ -83,9 +84,12 @@ static __always_inline u32 class_next(struct task_ctx *taskc)
 	return __sync_fetch_and_add(&taskc->asked, 1) + 1;
 }
 
-/* The class that tasks which are known by this have; NULL: the daemon must be asked. */
-static __always_inline u32 *class_known(const struct rota_known *key)
+/* The class that tasks have which are known by the same, and by what; NULL: ask the daemon. */
+static __always_inline u32 *class_known(struct task_struct *p, struct known_who *who,
+					struct rota_known *key)
 {
+	*who = known_read(p);
+	*key = known_key(p, who);
 	return key->epoch ? bpf_map_lookup_elem(&known_classes, key) : NULL;
 }
 
@@ -95,9 +99,9 @@ static __always_inline u32 *class_known(const struct rota_known *key)
  */
 static __always_inline bool class_follow(struct task_struct *p, struct task_ctx *taskc)
 {
-	struct known_who who = known_read(p);
-	struct rota_known key = known_key(p, &who), now;
-	u32 *class = class_known(&key), asked;
+	struct known_who who;
+	struct rota_known key, now;
+	u32 *class = class_known(p, &who, &key), asked;
 
 	if (!class)
 		return false;
@@ -140,9 +144,7 @@ static s32 class_set(struct task_struct *p, struct rota_set_class *args)
 		WRITE_ONCE(taskc->answered, args->asked);
 	} else {
 		/* Nobody asked: a hook may have known better since the daemon looked. */
-		who = known_read(p);
-		key = known_key(p, &who);
-		class = class_known(&key);
+		class = class_known(p, &who, &key);
 		if (class)
 			class_put(p, taskc, *class);
 		args->asked = asked;

@@ -82,10 +82,12 @@ static __always_inline void event_follow(struct task_struct *p, struct task_ctx 
 static __always_inline void event_inherit(struct task_struct *p, struct task_ctx *taskc,
 					  const struct task_ctx *parentc)
 {
-	struct known_who who = known_read(p);
+	struct known_who who;
 
 	if (parentc)
 		who = (struct known_who){ { parentc->name[0], parentc->name[1] }, parentc->user };
+	else
+		who = known_read(p);
 	known_note(taskc, &who);
 }
 

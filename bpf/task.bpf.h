@@ -195,10 +195,11 @@ static __always_inline bool task_stale(const struct task_struct *p, const struct
 	       (taskc->group && taskc->group_epoch != group_find(taskc->group)->epoch);
 }
 
-/* Has it changed its class, and competes where it did before? */
+/* Has it changed its class, and competes, or belongs, where it did before? */
 static __always_inline bool task_misplaced(const struct task_ctx *taskc)
 {
-	return taskc->generation != generation && task_class(taskc)->tier != taskc->tier;
+	return taskc->generation != generation &&
+	       (task_class(taskc)->tier != taskc->tier || task_own_at(taskc->class) != taskc->own);
 }
 
 /* What a task uses between two sleeps: the mean moves by a quarter of what is new. */
