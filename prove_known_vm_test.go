@@ -19,9 +19,10 @@ rules() {
 	rota reload > /dev/null
 }
 counts() { rota status --verbose | grep -A1 "by the daemon" | tail -1; }
-voice() { sh -c 'printf voice > /proc/self/comm; read x < /never' & last=$!; }
+voice() { sh -c "$1 printf voice > /proc/self/comm; read x < /never" & last=$!; }
 fifteen() {
-	voice; sleep 0.5; counts > /dev/null; sleep 0.5
+	# This one is called sh for so long that the daemon sees both of its names.
+	voice 'sleep 0.5;'; sleep 1; counts > /dev/null; sleep 0.5
 	echo "$1 before $(counts)"
 	for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15; do voice; done
 	sleep 1
@@ -62,8 +63,9 @@ func TestKnown(t *testing.T) {
 		if classes[rules] != want {
 			t.Errorf("rules for %s: the last task has class %q, want %q", rules, classes[rules], want)
 		}
-		// Fifteen new programs and fifteen new names; what else runs meanwhile may be new.
-		if asked > 15 || known < 30 {
+		// Each is called exe, too, for a moment: too short for the daemon to see that name, but
+		// by chance. What else runs meanwhile may be new.
+		if asked > 15+5 || known < 30 {
 			t.Errorf("rules for %s: %d classes by the daemon, %d known", rules, asked, known)
 		}
 	}
