@@ -35,8 +35,9 @@ func AMD64() Arch {
 	return Arch{
 		Name: "amd64", ELF: elf.EM_X86_64,
 		QEMU: "qemu-system-x86_64", Package: "qemu-system-x86",
-		Machine:     "pc",
-		CPU:         "max,-rdrand,-rdseed",
+		Machine: "pc",
+		// Nothing random, and no fast string instructions: docs/decisions/0016-strings.md.
+		CPU:         "max,-rdrand,-rdseed,-erms,-fsrm,-fsrs,-fsrc,-fzrm",
 		ResultsPort: "-serial chardev:results",
 		// No waits for CPUs of the last century; lab/guest may set the HPET's free
 		// timers.

@@ -18,7 +18,7 @@ func TestArguments(t *testing.T) {
 	m := Machine{Kernel: "/k", Initramfs: "/i", CPUs: 8, Sockets: 2, Threads: 2, Append: []string{"isolcpus=1"}, NICs: []string{"e1000e", "igb"}}.withDefaults()
 	line := strings.Join(m.arguments("file,id=console,path=c", "file,id=results,path=r"), " ")
 	for _, want := range []string{
-		"-accel tcg,thread=single -icount shift=0,sleep=off -rtc base=2026-01-01,clock=vm -cpu max,-rdrand,-rdseed",
+		"-accel tcg,thread=single -icount shift=0,sleep=off -rtc base=2026-01-01,clock=vm -cpu max,-rdrand,-rdseed,-erms,-fsrm,-fsrs,-fsrc,-fzrm",
 		"-smp cpus=8,sockets=2,cores=2,threads=2", "-m 1024", "-no-reboot", "-nic none", "-kernel /k -initrd /i",
 		"nokaslr random.trust_cpu=off panic=-1 oops=panic noautogroup", "iomem=relaxed", "isolcpus=1",
 		"-chardev file,id=console,path=c -serial chardev:console -chardev file,id=results,path=r -serial chardev:results",
@@ -42,7 +42,7 @@ func TestArgumentsOfAnArchitecture(t *testing.T) {
 	const clock = " -accel tcg,thread=single -icount shift=0,sleep=off -rtc base=2026-01-01,clock=vm -cpu "
 	for a, want := range map[arch.Arch]string{
 		{}: head + "pc" + shape + "console=ttyS0" + quiet + " cpu_init_udelay=0 iomem=relaxed" +
-			" -chardev c -serial chardev:console -chardev r -serial chardev:results" + clock + "max,-rdrand,-rdseed",
+			" -chardev c -serial chardev:console -chardev r -serial chardev:results" + clock + "max,-rdrand,-rdseed,-erms,-fsrm,-fsrs,-fsrc,-fzrm",
 		arch.ARM64(): head + "virt,gic-version=3,dtb-randomness=off" + shape + "console=ttyAMA0" + quiet +
 			" -chardev c -serial chardev:console -chardev r -device pci-serial,chardev=results" + clock + "neoverse-n1",
 	} {
