@@ -74,7 +74,7 @@ static __always_inline void event_follow(struct task_struct *p, struct task_ctx 
 		return;
 	if (known_name(p, 0) != taskc->name[0] || known_name(p, 1) != taskc->name[1])
 		event_ask(ROTA_EVENT_COMM, p, taskc);
-	else if (p->real_cred->euid.val != taskc->user)
+	else if (kernel_plain(p)->real_cred->euid.val != taskc->user)
 		event_ask(ROTA_EVENT_USER, p, taskc);
 }
 

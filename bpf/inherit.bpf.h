@@ -581,7 +581,8 @@ static void inherit_arrive(struct task_struct *p, struct task_ctx *taskc, u32 cp
  */
 static __always_inline bool inherit_on_its_way(const struct task_struct *p)
 {
-	return !p->scx.dsq && READ_ONCE(cpu_find(p->thread_info.cpu)->curr_tid) != p->pid;
+	return !kernel_plain(p)->scx.dsq &&
+	       READ_ONCE(cpu_find(p->thread_info.cpu)->curr_tid) != p->pid;
 }
 
 /* Not found: this CPU looks again as soon as it has chosen what to run meanwhile (running, keep). */

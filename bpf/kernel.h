@@ -311,6 +311,7 @@ void bpf_task_release(struct task_struct *p) __ksym;
 void bpf_rcu_read_lock(void) __ksym;
 void bpf_rcu_read_unlock(void) __ksym;
 bool bpf_cpumask_test_cpu(u32 cpu, const struct cpumask *mask) __ksym;
+void *bpf_rdonly_cast(const void *obj, u32 type) __ksym;
 
 /* 6.13 renamed these; 6.17 dropped the old names. */
 void scx_bpf_dsq_insert(struct task_struct *p, u64 dsq, u64 slice, u64 flags) __ksym __weak;
@@ -387,6 +388,16 @@ static __always_inline bool kernel_pinned(const struct task_struct *p)
 static __always_inline bool kernel_reads(const struct task_struct *p)
 {
 	return bpf_core_field_exists(p->rcu_read_lock_nesting) && p->rcu_read_lock_nesting > 0;
+}
+
+/*
+ * The same task, for fields that are pointers. Wherever one of those of a task that is known to
+ * be alive is followed the verifier searches all types of the kernel, four times, for whether the
+ * pointer can be trusted. Through this one nothing can, and loads that fail give 0.
+ */
+static __always_inline const struct task_struct *kernel_plain(const struct task_struct *p)
+{
+	return bpf_rdonly_cast(p, bpf_core_type_id_kernel(struct task_struct));
 }
 
 static __always_inline void kernel_insert(struct task_struct *p, u64 dsq, u64 slice, u64 flags)

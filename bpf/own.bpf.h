@@ -86,13 +86,19 @@ static s32 own_select_shared(struct task_struct *p, s32 prev_cpu, u64 wake_flags
 	return scx_bpf_select_cpu_and(p, prev_cpu, wake_flags, shared, 0);
 }
 
+/* An idle CPU of the task's mask. Looked at by the verifier once: see kernel_plain(). */
+__noinline s32 own_pick_allowed(struct task_struct *p __trusted)
+{
+	return scx_bpf_pick_idle_cpu(p->cpus_ptr, 0);
+}
+
 /* An idle CPU where the task belongs, which is idle no more for others; -1: none. */
 static s32 own_pick_idle(struct task_struct *p, u32 own)
 {
 	const struct cpumask *shared;
 
 	if (!own_cpus)
-		return scx_bpf_pick_idle_cpu(p->cpus_ptr, 0);
+		return own_pick_allowed(p);
 	if (own || p->nr_cpus_allowed < topology.nr_cpus)
 		return own_find_idle(p, own);
 	shared = own_shared();
@@ -133,7 +139,7 @@ static bool own_served(struct task_struct *p, u64 dsq)
 
 	kernel_for(cpu, 0, topology.nr_cpus)
 	{
-		if (own_queue(cpu_find(cpu)) == dsq && bpf_cpumask_test_cpu(cpu, p->cpus_ptr))
+		if (own_queue(cpu_find(cpu)) == dsq && cpu_in_mask(p, cpu))
 			return true;
 	}
 	return false;
