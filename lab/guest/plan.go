@@ -20,6 +20,7 @@ type Plan struct {
 	Limit    time.Duration `json:"limit"`             // virtual time from boot; 0 = none
 	Modules  []string      `json:"modules,omitempty"` // files with parameters, in loading order
 	Command  string        `json:"command,omitempty"` // for Scenario "exec": a line for the shell
+	OneCPU   bool          `json:"one_cpu,omitempty"` // what is measured needs no fine turns of CPUs
 	Links    bool          `json:"links,omitempty"`   // busybox is there without links to its applets
 }
 

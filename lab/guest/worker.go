@@ -60,8 +60,10 @@ func (g *Guest) cell(find Functions) error {
 	// Not before: nothing is measured yet, and QEMU takes a third longer for a machine whose time
 	// is in small pieces.
 	g.jitter("interleave")
-	if err := interleave(); err != nil {
-		return fmt.Errorf("fine interleaving: %w", err)
+	if !plan.OneCPU {
+		if err := interleave(); err != nil {
+			return fmt.Errorf("fine interleaving: %w", err)
+		}
 	}
 	g.jitter("scenario")
 	return errors.Join(run(g), g.finish())

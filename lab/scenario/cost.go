@@ -40,6 +40,7 @@ func cost() Scenario {
 		Bench:   true,
 		Tools:   []string{"perf"},
 		Loads:   []string{"barrier", "lent"},
+		OneCPU:  true,
 		Limit:   60 * time.Second,
 		Run:     runCost,
 	}

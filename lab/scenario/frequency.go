@@ -144,6 +144,7 @@ func frequency() Scenario {
 		Rows:     rows,
 		Metrics:  frequencyMetrics(),
 		Loads:    []string{"progress"},
+		OneCPU:   true,
 		Limit:    400 * time.Second,
 		Run:      runFrequency,
 	}

@@ -32,6 +32,7 @@ func turns() Scenario {
 		},
 		Metrics: sliceMetrics(),
 		Loads:   []string{"turns"},
+		OneCPU:  true,
 		Limit:   60 * time.Second,
 		Run:     runSlices,
 	}
