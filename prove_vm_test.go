@@ -196,11 +196,15 @@ sh -c 'printf inv-low > /proc/self/comm; while read x; do i=0; while [ $i -lt 10
 sh -c 'printf inv-high > /proc/self/comm; exec 3>/ask 4</answer; sleep 1; echo x >&3; read y <&4' & client=$!
 sleep 0.5
 for i in 1 2 3 4; do (while :; do :; done) & done
-for i in 1 2 3 4 5 6 7 8 9 10; do rota explain $server; rota explain $client; done
-:
+until rota explain $server | tee /said | grep boosted; do :; done
+cat /said
+rota explain $client
+taskset -pc 0-2 $server > /dev/null; echo changed
+rota explain $server
 `
 
-// TestExplain asks why a task runs as it does while it is boosted.
+// TestExplain asks why a task runs as it does while it is boosted, also after its CPUs
+// were changed while it ran.
 func TestExplain(t *testing.T) {
 	t.Parallel()
 	config := configured(t, "classes: [{name: high, tier: priority}, {name: low, tier: background}]\n"+
@@ -211,6 +215,7 @@ func TestExplain(t *testing.T) {
 		`level +high: boosted, `,
 		`boost by +\d+ inv-high \(class high\) -> \d+ inv-low \(wakeup, `,
 		`waits for +\d+ inv-low \(wakeup, `,
+		`changed\n(.*\n)+ *level +high: boosted, `,
 	} {
 		if !regexp.MustCompile(words).MatchString(out) {
 			t.Errorf("no %q", words)

@@ -602,6 +602,21 @@ static void queue_admit(struct task_ctx *taskc, struct cpu_ctx *cpuc, u32 cpu, u
 	queue_note_waiting(cpuc, taskc->tier, now_ns);
 }
 
+/*
+ * Has the mask of a task that waits lost this CPU? Then the kernel puts it back into the queue
+ * once more and at once afterwards where it may run. It leaves here, where V is that of
+ * now; from there it is that of the last switch.
+ */
+static bool queue_departs(struct task_struct *p, struct task_ctx *taskc, struct cpu_ctx *cpuc,
+			  u32 cpu, u64 now_ns)
+{
+	if (taskc->joined != cpu || cpu_allows(p, cpu))
+		return false;
+	queue_charge_ahead(cpuc, now_ns);
+	queue_leave(taskc, cpu, false);
+	return true;
+}
+
 /* A task of the fair or background tier is ready on this CPU. */
 static void queue_enqueue(struct task_struct *p, struct task_ctx *taskc, struct cpu_ctx *cpuc,
 			  u32 cpu, u64 enq_flags, u64 now_ns)
@@ -609,6 +624,12 @@ static void queue_enqueue(struct task_struct *p, struct task_ctx *taskc, struct 
 	struct cpu_queue *queue = cpu_queue(cpuc, taskc->tier);
 	bool wakes = enq_flags & ENQ_WAKEUP, preempts;
 
+	if (queue_departs(p, taskc, cpuc, cpu, now_ns)) {
+		queue->queued++;
+		kernel_insert_vtime(p, queue_id(taskc->tier, cpu), taskc->slice_ns,
+				    taskc->deadline_vt, enq_flags);
+		return;
+	}
 	if (taskc->joined >= 0 && taskc->joined != cpu)
 		queue_leave(taskc, cpu, false);
 	if (taskc->joined < 0)

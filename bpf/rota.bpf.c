@@ -458,12 +458,16 @@ void ROTA_OP(running, struct task_struct *p)
 		limit_running(p, taskc, cpu, now_ns);
 }
 
-static void fall_asleep(struct task_ctx *taskc, u32 cpu)
+/* It falls asleep, or its CPUs, its nice value or its policy are changed while it runs. */
+static void step_aside(struct task_struct *p, struct task_ctx *taskc, u32 cpu)
 {
-	task_note_use(taskc);
+	bool sleeps = p->__state;
+
+	if (sleeps)
+		task_note_use(taskc);
 	if (taskc->joined >= 0)
-		queue_leave(taskc, cpu, true);
-	if (taskc->woke || taskc->noted)
+		queue_leave(taskc, cpu, sleeps);
+	if (sleeps && (taskc->woke || taskc->noted))
 		inherit_sleep(taskc);
 }
 
@@ -495,7 +499,7 @@ void ROTA_OP(stopping, struct task_struct *p, bool runnable)
 		taskc->ready_at_ns = kernel_now_locked();
 		return;
 	}
-	fall_asleep(taskc, cpu);
+	step_aside(p, taskc, cpu);
 }
 
 /* Gives up the rest of the request: the next deadline is one request later. */
