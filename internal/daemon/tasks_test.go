@@ -165,6 +165,25 @@ func TestEvents(t *testing.T) {
 	})
 }
 
+// The kernel takes only the answer to the latest that it asked; what was asked before may
+// be noted after it, by who looks again.
+func TestLatestAsked(t *testing.T) {
+	tasks, _, _ := newTasks(t)
+	id := sched.TaskID{TID: 7, Start: 9}
+	for _, asked := range []uint32{2, 5, 3} {
+		tasks.note(sched.Event{Kind: sched.EventComm, Task: id, TGID: 7, Asked: asked})
+	}
+	if batch, _ := tasks.take(); batch[7].Asked != 5 {
+		t.Errorf("asked %d times, want 5", batch[7].Asked)
+	}
+	tasks.note(sched.Event{Kind: sched.EventComm, Task: id, TGID: 7, Asked: 8})
+	other := sched.TaskID{TID: 7, Start: 10}
+	tasks.note(sched.Event{Kind: sched.EventComm, Task: other, TGID: 7, Asked: 1})
+	if batch, _ := tasks.take(); batch[7].Asked != 1 {
+		t.Errorf("another task with that TID: asked %d times, want 1", batch[7].Asked)
+	}
+}
+
 func TestTooManyEvents(t *testing.T) {
 	tasks, _, _ := newTasks(t)
 	for tid := range uint32(maxPending + 10) {
