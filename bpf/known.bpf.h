@@ -40,11 +40,10 @@ static __always_inline u64 known_name(struct task_struct *p, u32 half)
 	return ((const u64 *)p->comm)[half];
 }
 
-/* By a copy: for a pointer that it follows the verifier searches all types of the kernel. */
 static __always_inline struct known_who known_read(struct task_struct *p)
 {
 	return (struct known_who){ { known_name(p, 0), known_name(p, 1) },
-				   BPF_CORE_READ(p, real_cred, euid.val) };
+				   kernel_plain(p)->real_cred->euid.val };
 }
 
 /*
@@ -70,7 +69,7 @@ static __always_inline struct rota_known known_key(struct task_struct *p,
 	if (epoch & ROTA_KNOWN_COMM)
 		__builtin_memcpy(key.comm, who->name, sizeof(key.comm));
 	if (epoch & ROTA_KNOWN_CGROUP)
-		key.cgroup = BPF_CORE_READ(p, cgroups, dfl_cgrp, kn, id);
+		key.cgroup = kernel_plain(p)->cgroups->dfl_cgrp->kn->id;
 	if (epoch & ROTA_KNOWN_USER)
 		key.user = who->user;
 	key.epoch = epoch;
