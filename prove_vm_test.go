@@ -196,7 +196,7 @@ sh -c 'printf inv-low > /proc/self/comm; while read x; do i=0; while [ $i -lt 10
 sh -c 'printf inv-high > /proc/self/comm; exec 3>/ask 4</answer; sleep 1; echo x >&3; read y <&4' & client=$!
 sleep 0.5
 for i in 1 2 3 4; do (while :; do :; done) & done
-until rota explain $server | tee /said | grep boosted; do :; done
+for i in 1 2 3 4 5 6 7 8 9 10; do rota explain $server | tee /said | grep boosted && break; done
 cat /said
 rota explain $client
 taskset -pc 0-2 $server > /dev/null; echo changed

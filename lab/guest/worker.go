@@ -92,10 +92,7 @@ func (g *Guest) prepare(plan Plan) error {
 	if err := loopbackUp(); err != nil {
 		return fmt.Errorf("bring lo up: %w", err)
 	}
-	if err := mixSeed(plan.Seed); err != nil {
-		return err
-	}
-	return nil
+	return mixSeed(plan.Seed)
 }
 
 // finish checks that the scheduler still has the machine and gives it back.
