@@ -190,17 +190,19 @@ func TestWaits(t *testing.T) {
 }
 
 // explained: a client of a priority class asks a server of the background through a
-// pipe, and waits; four hogs want the CPUs.
+// pipe, and waits until all questions are put; four hogs want the CPUs. All of it takes less
+// than half of the second after which a boost is spent.
 const explained = `mkfifo /ask /answer
-sh -c 'printf inv-low > /proc/self/comm; while read x; do i=0; while [ $i -lt 10000 ]; do i=$((i+1)); done; echo done; done' < /ask > /answer & server=$!
+sh -c 'printf inv-low > /proc/self/comm; while read x; do until [ -e /explained ]; do :; done; echo done; done' < /ask > /answer & server=$!
 sh -c 'printf inv-high > /proc/self/comm; exec 3>/ask 4</answer; sleep 1; echo x >&3; read y <&4' & client=$!
 sleep 0.5
 for i in 1 2 3 4; do (while :; do :; done) & done
-for i in 1 2 3 4 5 6 7 8 9 10; do rota explain $server | tee /said | grep boosted && break; done
+for i in $(seq 40); do rota explain $server | tee /said | grep boosted && break; done
 cat /said
 rota explain $client
 taskset -pc 0-2 $server > /dev/null; echo changed
 rota explain $server
+touch /explained
 `
 
 // TestExplain asks why a task runs as it does while it is boosted, also after its CPUs
@@ -208,7 +210,7 @@ rota explain $server
 func TestExplain(t *testing.T) {
 	t.Parallel()
 	config := configured(t, "classes: [{name: high, tier: priority}, {name: low, tier: background}]\n"+
-		"rules: [{match: {comm: inv-high}, class: high}, {match: {comm: inv-low}, class: low}, {match: {comm: rota}, class: high}]\n")
+		"rules: [{match: {comm: inv-high}, class: high}, {match: {comm: inv-low}, class: low}, {match: {comm: rota}, class: high}, {match: {comm: taskset}, class: high}]\n")
 	out := lab(t, "exec", "--sched", "rota", "--config", config, "--", explained)
 	for _, words := range []string{
 		`class +low, tier background \(rule at .*:2\)`,
