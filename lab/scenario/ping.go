@@ -20,6 +20,10 @@ rules:
     class: network
 `
 
+// pingApart is the time between two pings, in seconds: no multiple of a tick, nor of a half, so
+// that they meet the ticks in all phases.
+const pingApart = "0.011"
+
 // ping measures round trips between two network namespaces, directly and over
 // a pair of relays in user space: then three processes must get a CPU one after
 // the other for each round trip.
@@ -152,7 +156,7 @@ func runIP(g *guest.Guest, lines []string) error {
 	return nil
 }
 
-// pingAll pings over every path, 10 ms apart.
+// pingAll pings over every path.
 func pingAll(g *guest.Guest, infix string) error {
 	for _, path := range pingPaths() {
 		count := path.count
@@ -191,7 +195,7 @@ func pingOver(g *guest.Guest, path pingPath, infix string, count int) error {
 func pingTimes(g *guest.Guest, path pingPath, count int) (string, error) {
 	out, err := g.Run(chain(g, guest.Cmd{
 		Path: "ping", Netns: "a",
-		Args: []string{"-n", "-i", "0.01", "-c", strconv.Itoa(count), "-W", "5", path.address},
+		Args: []string{"-n", "-i", pingApart, "-c", strconv.Itoa(count), "-W", "5", path.address},
 	}))
 	return out.Stdout, err
 }

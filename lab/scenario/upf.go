@@ -274,7 +274,7 @@ func (r *upfRun) pings(tunnel upfTunnel, count int) (string, error) {
 	out, err := r.g.Run(r.member(guest.Cmd{
 		Path: "ping", Netns: tunnel.netns,
 		// From user space to user space: the answer counts when ping has a CPU.
-		Args: []string{"-n", "-U", "-i", "0.01", "-c", strconv.Itoa(count), "-W", "5", upfServer},
+		Args: []string{"-n", "-U", "-i", pingApart, "-c", strconv.Itoa(count), "-W", "5", upfServer},
 	}))
 	return out.Stdout, err
 }
