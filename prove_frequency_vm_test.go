@@ -114,3 +114,15 @@ func TestBenchFrequency(t *testing.T) {
 		}
 	}
 }
+
+// TestFairWhenSlow lets programs lose alike when the frequency falls, with what they are said to
+// be and with what counters say. The longest of all tests: it is here so that it begins early.
+func TestFairWhenSlow(t *testing.T) {
+	t.Parallel()
+	for _, row := range []string{"rota+classes", "rota-counted"} {
+		t.Run(row, func(t *testing.T) {
+			t.Parallel()
+			promised(t, "frequency", "--row", row)
+		})
+	}
+}

@@ -283,7 +283,6 @@ func TestPromises(t *testing.T) {
 		"ping":       "fifo,rota+classes",
 		"throughput": "kernel,rota,rota+classes",
 		"bursts":     "kernel,rota+classes",
-		"frequency":  "rota+classes,rota-counted",
 	} {
 		t.Run(scenario, func(t *testing.T) {
 			t.Parallel()
