@@ -124,7 +124,7 @@ func presets() []preset {
 	return []preset{
 		{"latency", 1900 * time.Microsecond, Fair{PreemptShort: true, BriefRequests: true}},
 		balanced(),
-		{"throughput", 10 * time.Millisecond, Fair{RunToParity: true}},
+		{"throughput", 4 * time.Millisecond, Fair{RunToParity: true}},
 	}
 }
 
