@@ -41,6 +41,8 @@
 #define QUEUE_OWNED(owner) QUEUE_ID(8, owner)
 
 #define QUEUE_TIE_VT 16000	 /* 1 us at nice 0: closer than this is level */
+#define QUEUE_BRIEF_PART 8	 /* of a slice, at most, is a brief request */
+#define QUEUE_QUANTUM_NS 350000	 /* for so long a turn is safe from brief requests, too */
 #define QUEUE_LOOKS 8		 /* tasks that a wake-up looks at to see whether it is the next */
 #define QUEUE_SKIPS 4		 /* tasks that a choice passes over before it parks others */
 #define QUEUE_TURNS 8		 /* of a choice among ghosts */
@@ -122,31 +124,52 @@ static void queue_reset(struct cpu_queue *queue, u64 vt)
 	queue->tree.sum_wv = 0;
 }
 
-/* Its first request if it asks for less than a slice: by what it lately used, else 0. */
+/*
+ * Its first request, by what it lately used, if that is brief beside its slice, else 0: tasks
+ * that keep each other busy, as hackbench's, would only take turns more often.
+ */
 static __always_inline u64 queue_brief(const struct task_ctx *taskc)
 {
-	return knobs.fair & ROTA_BRIEF_REQUESTS ? task_brief(taskc) : 0;
+	u64 brief_ns = knobs.fair & ROTA_BRIEF_REQUESTS ? task_brief(taskc) : 0;
+
+	return brief_ns * QUEUE_BRIEF_PART <= taskc->slice_ns ? brief_ns : 0;
 }
 
 /*
- * The deadline of a task that joins: a whole request away or a brief one, what was
+ * How far the deadline is ahead of a task that wakes: what it is owed and its brief request,
+ * or a whole one if that is less. A brief request alone, from where the task is, would be due
+ * before V by all that it is owed, and go before who weighs more and is due from now on.
+ */
+static __always_inline u64 queue_waking_span(const struct task_ctx *taskc, u64 now_vt,
+					     u64 *brief_ns)
+{
+	u64 span_vt;
+
+	*brief_ns = queue_brief(taskc);
+	if (!*brief_ns)
+		return taskc->request_vt;
+	span_vt = eevdf_vt(*brief_ns, taskc->weight);
+	if (eevdf_before(taskc->vt, now_vt))
+		span_vt += now_vt - taskc->vt;
+	if (span_vt < taskc->request_vt)
+		return span_vt;
+	*brief_ns = 0;
+	return taskc->request_vt;
+}
+
+/*
+ * The deadline of a task that joins at this V: a whole request away or a brief one, what was
  * left of it when the task moved while it wanted to run, or half of one for a new
  * task, which has so far been no burden to anybody. Returns the brief request, for
  * the record.
  */
-static __always_inline u64 queue_first_deadline(struct task_ctx *taskc)
+static __always_inline u64 queue_first_deadline(struct task_ctx *taskc, u64 now_vt)
 {
 	u64 span_vt = taskc->rest_vt, brief_ns = 0;
 
-	if (!span_vt || span_vt > taskc->request_vt) {
-		span_vt = taskc->request_vt;
-		if (taskc->fresh)
-			span_vt /= 2;
-		else
-			brief_ns = queue_brief(taskc);
-		if (brief_ns)
-			span_vt = eevdf_vt(brief_ns, taskc->weight);
-	}
+	if (!span_vt || span_vt > taskc->request_vt)
+		span_vt = taskc->fresh ? taskc->request_vt / 2
+				       : queue_waking_span(taskc, now_vt, &brief_ns);
 	taskc->rest_vt = 0;
 	taskc->fresh = 0;
 	taskc->deadline_vt = taskc->vt + span_vt;
@@ -226,7 +249,7 @@ static u32 queue_place(struct cpu_queue *queue, struct task_ctx *taskc, u64 *now
 	if (queue->tree.sum_w == queue->ghost_w) {
 		/* Alone: there is nobody to owe or to be owed. */
 		queue_reset(queue, eevdf_now(&queue->tree));
-		taskc->vt = queue->tree.zero_vt;
+		*now_vt = taskc->vt = queue->tree.zero_vt;
 		queue->tree.sum_w = taskc->weight;
 		return ROTA_JOIN_EMPTY;
 	}
@@ -264,7 +287,8 @@ __noinline int queue_join(struct task_ctx *taskc, u32 cpu, u64 now_ns)
 		queue_charge_ahead(cpuc, now_ns);
 	how |= queue_place(queue, taskc, &now_vt);
 	taskc->ghost = 0;
-	brief_ns = how & ROTA_JOIN_GHOST ? queue_hasten(taskc) : queue_first_deadline(taskc);
+	brief_ns =
+		how & ROTA_JOIN_GHOST ? queue_hasten(taskc) : queue_first_deadline(taskc, now_vt);
 	record_join(how, taskc, cpu, now_vt, brief_ns);
 	return 0;
 }
@@ -448,8 +472,24 @@ static __always_inline u64 queue_safe(const struct task_ctx *taskc, const struct
 }
 
 /*
+ * Does a brief request go before what runs, which has had so much that a switch is worth its
+ * price, and has longer to go?
+ */
+static __always_inline bool queue_brief_first(const struct task_ctx *taskc,
+					      const struct cpu_ctx *cpuc)
+{
+	u64 brief_ns;
+
+	if (cpuc->curr_at_ns - cpuc->curr_since_ns < QUEUE_QUANTUM_NS)
+		return false;
+	brief_ns = queue_brief(taskc);
+	return brief_ns &&
+	       eevdf_vt(brief_ns, taskc->weight) < cpuc->curr_deadline_vt - cpuc->curr_vt;
+}
+
+/*
  * Does the running task, which is eligible, keep the CPU? For a slice since it
- * was picked, and not against a task that weighs more or has a shorter slice.
+ * was picked, and not against a task that weighs more or asks for less.
  * Who went on because nobody waited was not picked again.
  */
 static __always_inline bool queue_protected(const struct task_ctx *taskc,
@@ -459,7 +499,8 @@ static __always_inline bool queue_protected(const struct task_ctx *taskc,
 		return false;
 	if (!eevdf_before(cpuc->curr_vt, cpuc->curr_safe_vt))
 		return false;
-	return !(knobs.fair & ROTA_PREEMPT_SHORT) || taskc->slice_ns >= cpuc->curr_slice_ns;
+	return !(knobs.fair & ROTA_PREEMPT_SHORT) ||
+	       (taskc->slice_ns >= cpuc->curr_slice_ns && !queue_brief_first(taskc, cpuc));
 }
 
 /* Has V reached a parked task that would be picked before this one? */

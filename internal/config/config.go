@@ -87,12 +87,14 @@ type Fair struct {
 	// RunToParity: a task that is eligible keeps the CPU for its slice when
 	// another of no greater weight wakes.
 	RunToParity bool
-	// PreemptShort: but not against a task with a shorter slice.
+	// PreemptShort: but not against a task with a shorter slice, nor for more than
+	// 0.35 ms against one that makes a brief request.
 	PreemptShort bool
 	// EligibilityCheck: a task that has become ineligible gives way at once.
 	EligibilityCheck bool
 	// BriefRequests: a task that wakes asks for twice what it lately used
-	// between two sleeps, at least MinSlice, not for a whole slice.
+	// between two sleeps, at least MinSlice, where that is no more than an
+	// eighth of its slice.
 	BriefRequests bool
 }
 
@@ -116,15 +118,16 @@ type preset struct {
 
 // balanced is the preset without a word.
 func balanced() preset {
-	return preset{"balanced", DefaultSlice, Fair{RunToParity: true, PreemptShort: true}}
+	return preset{"balanced", DefaultSlice, Fair{RunToParity: true, PreemptShort: true, BriefRequests: true}}
 }
 
-// presets are for wake-ups first, for both, and for work done.
+// presets are for wake-ups first, for both, and for work done: slices just below a
+// tick of 4 ms, so that a turn that begins at one ends at the next.
 func presets() []preset {
 	return []preset{
-		{"latency", 1900 * time.Microsecond, Fair{PreemptShort: true, BriefRequests: true}},
+		{"latency", DefaultSlice, Fair{PreemptShort: true, BriefRequests: true}},
 		balanced(),
-		{"throughput", 4 * time.Millisecond, Fair{RunToParity: true}},
+		{"throughput", 3900 * time.Microsecond, Fair{RunToParity: true}},
 	}
 }
 

@@ -110,20 +110,30 @@ func TestPulled(t *testing.T) {
 	}
 }
 
-// A request by what a task uses: twice the mean of what it used between sleeps.
+// A request by what a task uses, twice the mean of what it used between sleeps, and its
+// deadline: that far after V where it is owed time.
 func TestBriefRequests(t *testing.T) {
-	const v = 1000*ms - 2 + 16*ms
+	const v, now = 1000*ms - 2 + 2*ms, 1024*ms - 1
+	const owed = now - (v - 1)
 	charge := at(Charge, 0, 2, v, 1000*ms-2+24*ms)
-	charge.Span = ms
+	charge.Span = ms / 8
 	// Task 1 has had so much that 2 is owed something when it sleeps: it leaves no ghost.
 	other := at(Charge, 0, 1, 1000*ms+48*ms, 1000*ms+96*ms)
 	other.Span = 3 * ms
 	ran := []Event{{Kind: Pick, How: Dispatch, TID: 2}, {Kind: Run, TID: 2}, charge, other}
 	sleeps := at(Leave, LeaveSleep, 2, v, 0)
 	again := at(Leave, LeaveSleep, 2, v-1, 0)
+	// Task 1 has had twice as much: what 2 is owed is almost a slice.
+	more := at(Charge, 0, 1, 1000*ms+96*ms, 1000*ms+144*ms)
+	more.Span = 3 * ms
 	back := func(how uint16, span, deadline uint64) Event {
 		e := at(Join, how, 2, v-1, v-1+deadline)
-		e.Span = span
+		e.Span, e.NowV = span, now
+		return e
+	}
+	late := func(how uint16, span, deadline uint64) Event {
+		e := back(how, span, deadline)
+		e.NowV += 24 * ms
 		return e
 	}
 	for _, test := range []struct {
@@ -131,12 +141,15 @@ func TestBriefRequests(t *testing.T) {
 		then []Event
 		want Fault
 	}{
-		{"twice of what it used", []Event{sleeps, back(JoinBrief, 2*ms, 32*ms)}, ""},
-		{"once", []Event{sleeps, back(JoinBrief, ms, 16*ms)}, BadPlacement},
-		{"another deadline", []Event{sleeps, back(JoinBrief, 2*ms, 16*ms)}, BadPlacement},
-		{"not said", []Event{sleeps, back(0, 2*ms, 32*ms)}, BadPlacement},
-		{"a mean", []Event{sleeps, back(JoinBrief, 2*ms, 32*ms), again, back(JoinBrief, 3*ms/2, 24*ms)}, ""},
-		{"forgotten", []Event{sleeps, back(JoinBrief, 2*ms, 32*ms), again, back(0, 0, 48*ms)}, BadPlacement},
+		{"twice of what it used", []Event{sleeps, back(JoinBrief, ms/4, owed+4*ms)}, ""},
+		{"once", []Event{sleeps, back(JoinBrief, ms/8, owed+2*ms)}, BadPlacement},
+		{"from where it is", []Event{sleeps, back(JoinBrief, ms/4, 4*ms)}, BadPlacement},
+		{"a whole one", []Event{sleeps, back(JoinBrief, ms/4, 48*ms)}, BadPlacement},
+		{"not said", []Event{sleeps, back(0, ms/4, owed+4*ms)}, BadPlacement},
+		{"a mean", []Event{sleeps, back(JoinBrief, ms/4, owed+4*ms), again, back(JoinBrief, ms*3/16, owed+3*ms)}, ""},
+		{"forgotten", []Event{sleeps, back(JoinBrief, ms/4, owed+4*ms), again, back(0, 0, 48*ms)}, BadPlacement},
+		{"owed a slice", []Event{more, sleeps, late(0, 0, 48*ms)}, ""},
+		{"owed a slice and asked for", []Event{more, sleeps, late(JoinBrief, ms/4, owed+28*ms)}, BadPlacement},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			report := Check(three(append(append([]Event(nil), ran...), test.then...)...))

@@ -187,10 +187,16 @@ func (t *task) restAt(q *queue, weight uint32) (rest int64, round uint64) {
 	return scale(t.rest, uint64(t.weight), uint64(weight)), 2 + uint64(t.weight/weight)
 }
 
-// waking is the request of a task that wakes: a whole one, or where the switch is
-// on a brief one.
+// waking is how far the deadline of a task that wakes is ahead: a whole request, or
+// where the switch is on what it is owed and a brief one, if that is less.
 func (r *replay) waking(t *task, c *client, e *Event) uint64 {
-	brief := r.asks(t, e)
+	brief, owed := r.asks(t, e), uint64(0)
+	if e.How&JoinEmpty == 0 {
+		owed = uint64(max(0, apart(e.NowV, e.V)))
+	}
+	if owed+virtual(brief, c.weight) >= c.request() {
+		brief = 0
+	}
 	if !saysBrief(e, brief) {
 		r.fault(BadPlacement, e, false, "it asks for %d ns, must be %d (0: a slice): it uses %d between two sleeps", e.Span, brief, t.uses)
 		brief = e.Span
@@ -198,15 +204,15 @@ func (r *replay) waking(t *task, c *client, e *Event) uint64 {
 	if brief == 0 {
 		return c.request()
 	}
-	return virtual(brief, c.weight)
+	return owed + virtual(brief, c.weight)
 }
 
 // asks is the brief request of a task that wakes, in ns: twice what it lately used
-// between two sleeps, at least Brief; 0 where that is no less than its slice, or the
-// switch is off.
+// between two sleeps, at least Brief; 0 where that is more than BriefPart of its slice,
+// or the switch is off.
 func (r *replay) asks(t *task, e *Event) uint64 {
 	brief := max(2*t.uses, Brief)
-	if !r.brief || t.uses == 0 || brief >= uint64(e.Slice) {
+	if !r.brief || t.uses == 0 || brief > uint64(e.Slice)/BriefPart {
 		return 0
 	}
 	return brief

@@ -12,6 +12,8 @@ const (
 	Tick = 4_000_000
 	// Brief is the shortest request that a task is given by what it uses, in ns.
 	Brief = 100_000
+	// BriefPart is the part of a slice that such a request may be at most: an eighth.
+	BriefPart = 8
 	// Late is how late an event of another CPU may be, in ns.
 	Late = 50_000
 	// transit is how long a task may be on its way to another CPU, in ns: there
