@@ -57,7 +57,7 @@ var slack = []struct {
 }{
 	{"perf bench sched pipe, on any CPU", 1.15},
 	{"messages, ", 1.1},
-	{"rota: wake-up latency under hackbench", 2.5},
+	{"rota: wake-up latency under hackbench", 1.4},
 	{"rota+classes: wake-up latency under hackbench", 2},
 	{"rota: wake-up latency under one CPU hog", 3},
 	{"rota+classes: wake-up latency under one CPU hog", 8},
