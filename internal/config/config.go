@@ -121,8 +121,8 @@ func balanced() preset {
 	return preset{"balanced", DefaultSlice, Fair{RunToParity: true, PreemptShort: true, BriefRequests: true}}
 }
 
-// presets are for wake-ups first, for both, and for work done: slices just below a
-// tick of 4 ms, so that a turn that begins at one ends at the next.
+// presets are for wake-ups first, for both, and for work done. The slice of the last is
+// just below a tick of 4 ms, so that a turn that begins at one ends at the next.
 func presets() []preset {
 	return []preset{
 		{"latency", DefaultSlice, Fair{PreemptShort: true, BriefRequests: true}},

@@ -159,3 +159,19 @@ func TestBriefRequests(t *testing.T) {
 		})
 	}
 }
+
+// Who uses 1 ms of a slice of 3 between two sleeps makes no brief request.
+func TestBriefPart(t *testing.T) {
+	const v, now = 1000*ms - 2 + 16*ms, 1024*ms - 1
+	charge := at(Charge, 0, 2, v, 1000*ms-2+24*ms)
+	charge.Span = ms
+	other := at(Charge, 0, 1, 1000*ms+48*ms, 1000*ms+96*ms)
+	other.Span = 3 * ms
+	asks := at(Join, JoinBrief, 2, v-1, now+32*ms)
+	asks.Span, asks.NowV = 2*ms, now
+	report := Check(three(Event{Kind: Pick, How: Dispatch, TID: 2}, Event{Kind: Run, TID: 2}, charge, other,
+		at(Leave, LeaveSleep, 2, v, 0), asks))
+	if report.Wrong() != 1 || report.Faults[BadPlacement] != 1 {
+		t.Error(report)
+	}
+}
