@@ -201,9 +201,7 @@ static void charge(struct task_struct *p, struct task_ctx *taskc, struct cpu_ctx
 	struct rota_class_stats *stats = stats_class(taskc->class);
 
 	taskc->exec_ns += delta_ns;
-	/* What it uses counts as it is charged. */
-	if (knobs.frequency && taskc->tier != ROTA_PRIORITY)
-		taskc->woke_exec_ns += delta_ns - done_ns;
+	taskc->used_ns += taskc->tier == ROTA_PRIORITY ? delta_ns : done_ns;
 	queue_charge(taskc, cpuc, done_ns);
 	if (cpuc->owner && cpuc->owner != taskc->own)
 		place_count(p, taskc, cpuc, cpu, delta_ns);
@@ -571,14 +569,10 @@ SEC("struct_ops/rota_enable")
 void ROTA_OP(enable, struct task_struct *p)
 {
 	struct task_ctx *taskc = task_find(p);
-	u64 elsewhere_ns;
 
 	if (!taskc)
 		return;
-	/* What it did there is not charged, and no part of what it uses between two sleeps. */
-	elsewhere_ns = p->se.sum_exec_runtime - taskc->exec_ns;
-	taskc->exec_ns += elsewhere_ns;
-	taskc->woke_exec_ns += elsewhere_ns;
+	taskc->exec_ns = p->se.sum_exec_runtime;
 	taskc->ready_at_ns = 0;
 	taskc->arrives = 1;
 	/* At once: while the kernel attaches us tasks run that were never enqueued. */

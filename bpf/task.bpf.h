@@ -23,12 +23,12 @@ struct task_ctx {
 	u64 exec_ns;	 /* sum_exec_runtime up to which it is charged */
 	u64 ready_at_ns; /* when it became ready; 0: it runs or sleeps */
 	u64 slice_ns;
-	u64 request_vt;	  /* the slice in its virtual time */
-	u64 limit_vt;	  /* how much lag it may take along */
-	u64 rest_vt;	  /* what is left of its request when it moves, 0: a new request */
-	u64 custom_ns;	  /* the slice that it asked for itself, 0: none */
-	u64 woke_exec_ns; /* exec_ns when it last slept */
-	u64 brief_ns;	  /* what it uses between two sleeps, a moving mean, 0: not known */
+	u64 request_vt; /* the slice in its virtual time */
+	u64 limit_vt;	/* how much lag it may take along */
+	u64 rest_vt;	/* what is left of its request when it moves, 0: a new request */
+	u64 custom_ns;	/* the slice that it asked for itself, 0: none */
+	u64 used_ns;	/* what it was charged for since it last slept */
+	u64 brief_ns;	/* what it uses between two sleeps, a moving mean, 0: not known */
 	struct counter_mean counted; /* its work, see counter.bpf.h */
 	u64 name[2];		     /* p->comm by which its class was asked for, or known */
 	u32 weight;		     /* 1024: nice 0 in a class of weight 100 */
@@ -205,9 +205,9 @@ static __always_inline bool task_misplaced(const struct task_ctx *taskc)
 /* What a task uses between two sleeps: the mean moves by a quarter of what is new. */
 static __always_inline void task_note_use(struct task_ctx *taskc)
 {
-	u64 used_ns = taskc->exec_ns - taskc->woke_exec_ns;
+	u64 used_ns = taskc->used_ns;
 
-	taskc->woke_exec_ns = taskc->exec_ns;
+	taskc->used_ns = 0;
 	taskc->brief_ns = taskc->brief_ns ? (3 * taskc->brief_ns + used_ns) / 4 : used_ns;
 }
 
