@@ -44,30 +44,18 @@ static __always_inline void stats_preemption(u32 class, u32 by, u32 cpu)
 	cpu_counters(cpu)->preemptions++;
 }
 
+/* How many bits a number below 16 has. */
+static const u8 stats_bits[16] = { 0, 1, 2, 2, 3, 3, 3, 3, 4, 4, 4, 4, 4, 4, 4, 4 };
+
+/* Most waits are short: by four bits at a time, from the lowest. */
 static __always_inline u32 stats_bucket(u64 wait_ns)
 {
 	u64 us = wait_ns / 1000;
 	u32 bucket = 0;
 
-	if (!us)
-		return 0;
-	if (us >> 16) {
-		us >>= 16;
-		bucket += 16;
-	}
-	if (us >> 8) {
-		us >>= 8;
-		bucket += 8;
-	}
-	if (us >> 4) {
+	for (; us >> 4 && bucket < ROTA_WAIT_BUCKETS; bucket += 4)
 		us >>= 4;
-		bucket += 4;
-	}
-	if (us >> 2) {
-		us >>= 2;
-		bucket += 2;
-	}
-	bucket += us >> 1 ? 2 : 1;
+	bucket += stats_bits[us & 15];
 	return bucket < ROTA_WAIT_BUCKETS ? bucket : ROTA_WAIT_BUCKETS - 1;
 }
 
