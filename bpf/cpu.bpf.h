@@ -124,12 +124,12 @@ struct llc_ctx {
 	u64 waiting_ns __attribute__((aligned(64)));
 } __attribute__((aligned(64)));
 
-struct rota_topology topology; /* set by the loader before attaching, then constant */
-u32 llc_of[ROTA_MAX_CPUS];     /* set by the loader: the cache domain of each CPU */
-u32 llc_place[ROTA_MAX_CPUS];  /* set by the loader: where each stands in its domain */
-u32 llc_first[ROTA_MAX_LLCS];  /* set by the loader: index of its first CPU in llc_cpus */
-u32 llc_size[ROTA_MAX_LLCS];   /* set by the loader */
-u32 llc_cpus[ROTA_MAX_CPUS];   /* set by the loader: all CPUs, domain after domain */
+const volatile struct rota_topology topology; /* set by the loader, as the next ones */
+const volatile u32 llc_of[ROTA_MAX_CPUS];     /* the cache domain of each CPU */
+const volatile u32 llc_place[ROTA_MAX_CPUS];  /* where each stands in its domain */
+const volatile u32 llc_first[ROTA_MAX_LLCS];  /* index of its first CPU in llc_cpus */
+const volatile u32 llc_size[ROTA_MAX_LLCS];   /* how many it has */
+const volatile u32 llc_cpus[ROTA_MAX_CPUS];   /* all CPUs, domain after domain */
 
 struct rota_knobs knobs; /* set by the daemon */
 u32 generation;		 /* counts changes of knobs, classes and weights; atomic add */
