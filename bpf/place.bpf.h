@@ -331,10 +331,20 @@ __noinline bool place_search(u32 cpu, u32 tier, u64 now_ns)
 	return false;
 }
 
-/* The same, without a call where no class is of the tier. */
-static __always_inline bool place_steal(u32 cpu, u32 tier, u64 now_ns)
+/* Is there nothing to find for a CPU that looks for work? A search finds out for several domains. */
+static __always_inline bool place_hopeless(const struct cpu_ctx *cpuc, u32 tier, u64 now_ns)
 {
-	return knobs.tiers & (1 << tier) && place_search(cpu, tier, now_ns);
+	if (!(knobs.tiers & (1 << tier)))
+		return true;
+	if (topology.nr_llcs > 1 || READ_ONCE(cpuc->sent_for))
+		return false;
+	return !place_worthwhile(cpuc->llc, now_ns) || place_in_vain(cpuc, tier, now_ns);
+}
+
+/* Searches, without a call where there is nothing to find. */
+static __always_inline bool place_steal(const struct cpu_ctx *cpuc, u32 cpu, u32 tier, u64 now_ns)
+{
+	return !place_hopeless(cpuc, tier, now_ns) && place_search(cpu, tier, now_ns);
 }
 
 /* What the task weighs that a pull would take, 0: there is none. */

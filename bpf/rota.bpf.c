@@ -297,9 +297,9 @@ static bool dispatch_limited(struct cpu_ctx *cpuc, u32 cpu, u64 now_ns)
 static bool dispatch_rest(struct cpu_ctx *cpuc, u32 cpu, struct task_struct *prev,
 			  struct task_ctx *prevc, u64 now_ns)
 {
-	return place_steal(cpu, ROTA_FAIR, now_ns) || priority_dispatch_capped(cpuc, cpu) ||
+	return place_steal(cpuc, cpu, ROTA_FAIR, now_ns) || priority_dispatch_capped(cpuc, cpu) ||
 	       queue_next(cpuc, ROTA_BACKGROUND, cpu, prevc) ||
-	       (!prev && place_steal(cpu, ROTA_BACKGROUND, now_ns));
+	       (!prev && place_steal(cpuc, cpu, ROTA_BACKGROUND, now_ns));
 }
 
 SEC("struct_ops/rota_dispatch")
