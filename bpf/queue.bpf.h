@@ -658,6 +658,19 @@ static bool queue_departs(struct task_struct *p, struct task_ctx *taskc, struct 
 	return true;
 }
 
+/*
+ * May a task that wakes take the direct way, which needs no dispatch? When nothing else waits
+ * and it cannot be pulled, because it may run nowhere else, or need not be: one that wakes while
+ * its CPU is still leaving it is put there unasked, and that CPU is idle by then.
+ */
+static __always_inline bool queue_direct(const struct task_struct *p, const struct task_ctx *taskc,
+					 const struct cpu_ctx *cpuc, u32 cpu)
+{
+	if (taskc->tier != ROTA_FAIR || cpuc->local_taken || cpu_waiting(&cpuc->queues[0]))
+		return false;
+	return p->nr_cpus_allowed == 1 || (!cpuc->curr_tid && scx_bpf_test_and_clear_cpu_idle(cpu));
+}
+
 /* A task of the fair or background tier is ready on this CPU. */
 static void queue_enqueue(struct task_struct *p, struct task_ctx *taskc, struct cpu_ctx *cpuc,
 			  u32 cpu, u64 enq_flags, u64 now_ns)
@@ -687,12 +700,7 @@ static void queue_enqueue(struct task_struct *p, struct task_ctx *taskc, struct 
 		kernel_insert(p, DSQ_LOCAL, taskc->slice_ns, enq_flags | ENQ_PREEMPT);
 		return;
 	}
-	/*
-	 * A task that may run nowhere else cannot be pulled: when nothing else
-	 * waits it may take the direct way, which needs no dispatch.
-	 */
-	if (wakes && p->nr_cpus_allowed == 1 && !cpuc->local_taken && !cpu_waiting(queue) &&
-	    taskc->tier == ROTA_FAIR) {
+	if (wakes && queue_direct(p, taskc, cpuc, cpu)) {
 		cpuc->local_taken = 1;
 		record_at(ROTA_RECORD_PICK, ROTA_PICK_DIRECT, taskc, cpu, 0);
 		kernel_insert(p, DSQ_LOCAL, taskc->slice_ns, enq_flags);

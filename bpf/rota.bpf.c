@@ -219,8 +219,8 @@ static void charge(struct task_struct *p, struct task_ctx *taskc, struct cpu_ctx
 }
 
 /* Notes for others what runs here from now on. */
-static void note_running(struct task_struct *p, struct task_ctx *taskc, struct cpu_ctx *cpuc,
-			 u64 now_ns)
+static __always_inline void note_running(struct task_struct *p, struct task_ctx *taskc,
+					 struct cpu_ctx *cpuc, u64 now_ns)
 {
 	cpuc->curr_tid = p->pid;
 	cpuc->curr_class = taskc->class;
