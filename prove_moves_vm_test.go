@@ -10,8 +10,9 @@ import (
 )
 
 // visitors puts two hogs on each CPU, and five tasks that wake every ms and stay where they
-// are: now this CPU has most to do, now that one. It says how often the hogs changed CPUs in
-// 3 s, and how far the one that had most CPU time is from the one that had least, in percent.
+// are: now this CPU has most to do, now that one. It says three times how often the hogs changed
+// CPUs in 3 s, and how far the one that had most CPU time is from the one that had least, in
+// percent.
 const visitors = `
 stress-ng --quiet --cpu 8 --cpu-method int64 & stress=$!
 cyclictest --policy=other --quiet --threads=20 --affinity --interval=1000 --distance=37 > /dev/null & naps=$!
@@ -20,37 +21,37 @@ hogs=$(grep -l stress-ng-cpu /proc/[0-9]*/comm | cut -d/ -f3)
 field() { for hog in $hogs; do grep "$1 " /proc/$hog/sched; done; }
 moves() { field nr_migrations | awk '{sum += $3} END {print sum}'; }
 runtime() { field se.sum_exec_runtime | awk '{print $3}'; }
-before=$(moves); runtime > /before
-sleep 3
-after=$(moves); runtime > /after
 echo "hogs $(echo $hogs | wc -w)"
-echo "moves $((after - before))"
-paste /before /after | awk '{ms = $2 - $1; if (NR == 1 || ms < least) least = ms; if (ms > most) most = ms}
-	END {print "spread " int(100 * (most / least - 1))}'
+for time in 1 2 3; do
+	before=$(moves); runtime > /before
+	sleep 3
+	after=$(moves); runtime > /after
+	echo "moves $((after - before))"
+	paste /before /after | awk '{ms = $2 - $1; if (NR == 1 || ms < least) least = ms; if (ms > most) most = ms}
+		END {print "spread " int(100 * (most / least - 1))}'
+done
 kill $stress $naps
 `
 
 var visited = regexp.MustCompile(`(?m)^(hogs|moves|spread) (\d+)`)
 
 // TestHogsStay lets tasks come and go beside hogs: that is no reason for a hog to move, and
-// yet the hogs share the CPUs. On one seed of some a hog is moved at the wrong time: how far
-// they are apart is the median of three.
+// yet the hogs share the CPUs. Now and then a hog is moved at the wrong time: how far they
+// are apart is the median of three.
 func TestHogsStay(t *testing.T) {
 	t.Parallel()
-	var spreads []int
-	for _, seed := range []string{"1", "2", "3"} {
-		out := lab(t, "exec", "--seed", seed, "--sched", "rota", "--tool", "cyclictest", "--tool", "stress-ng", "--", visitors)
-		got := map[string]int{}
-		for _, m := range visited.FindAllStringSubmatch(out, -1) {
-			got[m[1]], _ = strconv.Atoi(m[2])
-		}
-		if got["hogs"] != 8 || len(got) != 3 {
-			t.Fatalf("seed %s: measured %v, must be 8 hogs, their moves and their spread", seed, got)
-		}
-		if got["moves"] > 150 {
-			t.Errorf("seed %s: the hogs moved %d times in 3 s, must be at most 150", seed, got["moves"])
-		}
-		spreads = append(spreads, got["spread"])
+	out := lab(t, "exec", "--sched", "rota", "--tool", "cyclictest", "--tool", "stress-ng", "--", visitors)
+	got := map[string][]int{}
+	for _, m := range visited.FindAllStringSubmatch(out, -1) {
+		n, _ := strconv.Atoi(m[2])
+		got[m[1]] = append(got[m[1]], n)
+	}
+	moves, spreads := got["moves"], got["spread"]
+	if !slices.Equal(got["hogs"], []int{8}) || len(moves) != 3 || len(spreads) != 3 {
+		t.Fatalf("measured %v, must be 8 hogs, and three times their moves and their spread", got)
+	}
+	if slices.Max(moves) > 150 {
+		t.Errorf("the hogs moved %v times in 3 s, must be at most 150", moves)
 	}
 	slices.Sort(spreads)
 	if spreads[1] > 10 {

@@ -281,7 +281,7 @@ func TestPromises(t *testing.T) {
 	for scenario, rows := range map[string]string{
 		"wake":       "kernel,rota", // ping is about classes
 		"ping":       "fifo,rota+classes",
-		"throughput": "kernel,rota,rota+classes",
+		"throughput": "kernel,rota", // with classes: TestCost
 		"bursts":     "kernel,rota+classes",
 	} {
 		t.Run(scenario, func(t *testing.T) {

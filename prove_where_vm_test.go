@@ -74,7 +74,7 @@ kill -USR1 $maker; sleep 1
 report child rota explain $(cat /tmp/child); kill $(cat /tmp/child)
 report watched rota status
 # Who has not been seen for a minute is forgotten: it was seen since.
-kill -STOP $maker; sleep 45; kill -CONT $maker; sleep 20; report still rota explain $maker
+kill -STOP $maker; sleep 55; kill -CONT $maker; sleep 10; report still rota explain $maker
 `
 
 // executed is what where answers.
