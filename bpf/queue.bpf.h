@@ -668,7 +668,11 @@ static __always_inline bool queue_direct(const struct task_struct *p, const stru
 {
 	if (taskc->tier != ROTA_FAIR || cpuc->local_taken || cpu_waiting(&cpuc->queues[0]))
 		return false;
-	return p->nr_cpus_allowed == 1 || (!cpuc->curr_tid && scx_bpf_test_and_clear_cpu_idle(cpu));
+	if (!cpuc->curr_tid && scx_bpf_test_and_clear_cpu_idle(cpu)) {
+		cpu_counters(cpu)->direct++;
+		return true;
+	}
+	return p->nr_cpus_allowed == 1;
 }
 
 /* A task of the fair or background tier is ready on this CPU. */

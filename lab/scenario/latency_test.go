@@ -49,12 +49,12 @@ func TestInfoOfRows(t *testing.T) {
 	}
 }
 
-func TestSumPreemptions(t *testing.T) {
-	if n, err := sumPreemptions([]byte(`{"cpus":[{"cpu":0,"preemptions":3},{"cpu":1,"preemptions":4}]}`)); err != nil || n != 7 {
+func TestSumOfCPUs(t *testing.T) {
+	if n, err := sumOfCPUs([]byte(`{"cpus":[{"cpu":0,"owner":"a","steals":3},{"cpu":1,"owner":"","steals":4}]}`), "steals"); err != nil || n != 7 {
 		t.Errorf("%v, %v", n, err)
 	}
-	for _, bad := range []string{"", "{}", `{"cpus":[]}`, `{"cpus":[{"cpu":0}]}`} {
-		if _, err := sumPreemptions([]byte(bad)); err == nil {
+	for _, bad := range []string{"", "{}", `{"cpus":[]}`, `{"cpus":[{"cpu":0}]}`, `{"cpus":[{"steals":"3"}]}`} {
+		if _, err := sumOfCPUs([]byte(bad), "steals"); err == nil {
 			t.Errorf("%q was accepted", bad)
 		}
 	}

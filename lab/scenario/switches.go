@@ -85,35 +85,34 @@ func (c *switchCount) read() (now switches, err error) {
 		}
 	}
 	if isRota(c.g) {
-		now.preempting, err = rotaPreempting(c.g)
+		now.preempting, err = rotaCount(c.g, "preemptions")
 	}
 	return now, err
 }
 
-func rotaPreempting(g *guest.Guest) (float64, error) {
+// rotaCount is a counter of `rota status`, of all CPUs.
+func rotaCount(g *guest.Guest, counter string) (float64, error) {
 	out, err := g.Rota("status", "--json")
 	if err != nil {
 		return 0, err
 	}
-	return sumPreemptions([]byte(out.Stdout))
+	return sumOfCPUs([]byte(out.Stdout), counter)
 }
 
-// sumPreemptions adds up the wake-ups that preempted, of all CPUs.
-func sumPreemptions(status []byte) (float64, error) {
+func sumOfCPUs(status []byte, counter string) (float64, error) {
 	var s struct {
-		CPUs []struct {
-			Preemptions *float64 `json:"preemptions"`
-		} `json:"cpus"`
+		CPUs []map[string]any `json:"cpus"`
 	}
 	if err := json.Unmarshal(status, &s); err != nil {
 		return 0, fmt.Errorf("rota status --json: %w", err)
 	}
 	sum := 0.0
 	for _, cpu := range s.CPUs {
-		if cpu.Preemptions == nil {
-			return 0, fmt.Errorf("rota status --json: a CPU without preemptions")
+		n, ok := cpu[counter].(float64)
+		if !ok {
+			return 0, fmt.Errorf("rota status --json: a CPU without %s", counter)
 		}
-		sum += *cpu.Preemptions
+		sum += n
 	}
 	if len(s.CPUs) == 0 {
 		return 0, fmt.Errorf("rota status --json: no CPUs in it")

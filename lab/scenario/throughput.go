@@ -50,6 +50,8 @@ func throughputMetrics() []Metric {
 		{Name: "messaging_s", Group: "messages", Label: "perf bench sched messaging -g 4", Better: -1, Bounds: within(0, 1.03)},
 		{Name: "pipe_one_us", Group: "perf bench sched pipe", Label: "both on one CPU", Better: -1, Bounds: within(0, 1.30)},
 		{Name: "pipe_any_us", Group: "perf bench sched pipe", Label: "on any CPU", Better: -1, Bounds: within(0, 1.05)},
+		{Name: "pipe_any_direct_pct", Group: "perf bench sched pipe", Label: "of these wake-ups, on a CPU that was idle, as rota counts, %", Better: 1,
+			Bounds: []Bound{{Row: rowRota, AtLeast: 99}}},
 		{Name: "barrier_s", Group: "512 threads meet 20 times", Label: "time", Better: -1,
 			Bounds: append(within(0, 1.10), Bound{Row: rowClasses, Against: rowKernel, AtMost: 1.10})},
 		{Name: "stress_ops", Group: "stress-ng", Label: "one --cpu worker per CPU, 4 s", Better: 1, Bounds: within(0.97, 0)},
@@ -99,14 +101,24 @@ func measureMessaging(g *guest.Guest) error {
 }
 
 func measurePipes(g *guest.Guest) error {
-	for _, c := range []struct{ metric, cpus string }{{"pipe_one_us", "1"}, {"pipe_any_us", ""}} {
-		text, err1 := measured(g, c.cpus, "perf", "bench", "sched", "pipe", "-l", "20000")
-		us, err2 := output.PerfPipe(text)
-		if err := emit(g, c.metric, us, err1, err2); err != nil {
-			return err
-		}
+	if err := measurePipe(g, "pipe_one_us", "1"); err != nil {
+		return err
 	}
-	return nil
+	if !isRota(g) {
+		return measurePipe(g, "pipe_any_us", "")
+	}
+	before, err1 := rotaCount(g, "direct")
+	err := measurePipe(g, "pipe_any_us", "")
+	after, err2 := rotaCount(g, "direct")
+	return emit(g, "pipe_any_direct_pct", 100*(after-before)/(2*pipeMessages), err, err1, err2)
+}
+
+const pipeMessages = 20000 // to and fro
+
+func measurePipe(g *guest.Guest, metric, cpus string) error {
+	text, err1 := measured(g, cpus, "perf", "bench", "sched", "pipe", "-l", strconv.Itoa(pipeMessages))
+	us, err2 := output.PerfPipe(text)
+	return emit(g, metric, us, err1, err2)
 }
 
 func measureBarrier(g *guest.Guest) error {
