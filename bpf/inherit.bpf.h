@@ -512,6 +512,11 @@ static __always_inline struct task_ctx *inherit_note_wake(const struct task_stru
 	wakerc = task_try(bpf_get_current_task_btf());
 	if (!wakerc || wakerc == taskc || !inherit_gives(wakerc))
 		return NULL;
+	/* One of the tier has its level already, and gives it on by itself to whom it waits for. */
+	if (task_class(taskc)->tier == ROTA_PRIORITY && !wakerc->called) {
+		wakerc->woke = 0;
+		return wakerc;
+	}
 	taskc->noted = 1;
 	wakerc->woke = inherit_edge(p, ROTA_WAKE) | INHERIT_SERVES |
 		       (taskc->serves >> 32 & INHERIT_SLEEPS_MASK) << 47;
