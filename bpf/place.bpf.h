@@ -331,7 +331,10 @@ __noinline bool place_search(u32 cpu, u32 tier, u64 now_ns)
 	return false;
 }
 
-/* Is there nothing to find for a CPU that looks for work? A search finds out for several domains. */
+/*
+ * Is there nothing to find for a CPU that looks for work? Where there are several domains only
+ * a search can tell.
+ */
 static __always_inline bool place_hopeless(const struct cpu_ctx *cpuc, u32 tier, u64 now_ns)
 {
 	if (!(knobs.tiers & (1 << tier)))

@@ -98,7 +98,7 @@ static void priority_charge(const struct task_ctx *taskc, struct cpu_ctx *cpuc, 
 /* Do others wait for this CPU, so that the cap counts? */
 static __always_inline bool priority_others_wait(const struct cpu_ctx *cpuc)
 {
-	return cpu_waiting(&cpuc->queues[0]) || cpu_waiting(&cpuc->queues[1]);
+	return cpu_waiting(&cpuc->queues[0]) || cpu_waiting(&cpuc->queues[1]) || cpuc->aside;
 }
 
 /*
@@ -266,6 +266,7 @@ static void priority_enqueue(struct task_struct *p, struct task_ctx *taskc, stru
 		return;
 	}
 	stats_preemption(cpuc->curr_class, taskc->class, cpu);
+	aside_note(taskc, cpuc);
 	/* Claimed: the next wake-up must look for another CPU. */
 	cpuc->curr_tier = ROTA_PRIORITY;
 	kernel_insert(p, DSQ_LOCAL, slice_ns, enq_flags | ENQ_PREEMPT);

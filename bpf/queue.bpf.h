@@ -701,6 +701,7 @@ static void queue_enqueue(struct task_struct *p, struct task_ctx *taskc, struct 
 		cpuc->local_taken = 1;
 		stats_preemption(cpuc->curr_class, taskc->class, cpu);
 		record_preempt(taskc, cpuc, cpu);
+		aside_note(taskc, cpuc);
 		kernel_insert(p, DSQ_LOCAL, taskc->slice_ns, enq_flags | ENQ_PREEMPT);
 		return;
 	}

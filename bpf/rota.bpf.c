@@ -13,7 +13,8 @@
  *   running      its wait is counted; if it came from another CPU it competes
  *                here from now on.
  *   stopping     is charged: virtual time by weight, time against the cap; when
- *                it sleeps it leaves its queue and takes its lag along. A task
+ *                it sleeps it leaves its queue and takes its lag along. Whose CPU a
+ *                brief one takes goes on after it, if nobody else waits (aside). A task
  *                that is taken out while it waits is put back at once, by the
  *                kernel's rules, so it stays in the sums.
  *
@@ -54,6 +55,7 @@
 #include "record.bpf.h"
 #include "timer.bpf.h"
 #include "ghost.bpf.h"
+#include "aside.bpf.h"
 #include "queue.bpf.h"
 #include "own.bpf.h"
 #include "priority.bpf.h"
@@ -133,6 +135,7 @@ s32 ROTA_OP(select_cpu, struct task_struct *p, s32 prev_cpu, u64 wake_flags)
 static void update(struct task_struct *p, struct task_ctx *taskc, u32 cpu)
 {
 	taskc->rescued = 0; /* a turn that was interrupted goes on without a queue */
+	taskc->aside = 0;
 	if (!task_stale(p, taskc))
 		return;
 	if (taskc->joined >= 0)
@@ -310,6 +313,7 @@ void ROTA_OP(dispatch, s32 cpu, struct task_struct *prev)
 	struct task_ctx *prevc = charge_prev(prev, cpuc, cpu, now_ns);
 
 	cpuc->asked = 1;
+	cpuc->aside = 0; /* the local queue is empty */
 	if (!prevc)
 		prev = NULL;
 	if (dispatch_limited(cpuc, cpu, now_ns))
@@ -356,7 +360,7 @@ static bool outran(struct cpu_ctx *cpuc, u32 tier, u64 now_ns)
 {
 	if (tier != ROTA_FAIR && tier != ROTA_BACKGROUND)
 		return false;
-	if (!cpu_waiting(cpu_queue(cpuc, tier)))
+	if (!cpu_waiting(cpu_queue(cpuc, tier)) && !cpuc->aside)
 		return false;
 	if (kernel_since(now_ns, cpuc->curr_since_ns) >= queue_shortest(cpu_queue(cpuc, tier)))
 		return true;
@@ -400,6 +404,8 @@ static void compete_here(struct task_struct *p, struct task_ctx *taskc, struct c
 			cpu_queue(cpuc, taskc->tier)->floor_vt = taskc->deadline_vt;
 	}
 	cpuc->local_taken = 0;
+	if (taskc->aside)
+		aside_go_on(taskc, cpuc, cpu);
 }
 
 /*
@@ -459,8 +465,16 @@ void ROTA_OP(running, struct task_struct *p)
 		limit_running(p, taskc, cpu, now_ns);
 }
 
+/* It is ready still: it waits in a queue from now on, or goes on after a moment. */
+static void make_room(struct task_struct *p, struct task_ctx *taskc, struct cpu_ctx *cpuc)
+{
+	taskc->ready_at_ns = kernel_now_locked();
+	if (cpuc->brief_next && !limit_groups)
+		aside_put(p, taskc, cpuc, taskc->ready_at_ns);
+}
+
 /* It falls asleep, or its CPUs, its nice value or its policy are changed while it runs. */
-static void step_aside(struct task_struct *p, struct task_ctx *taskc, u32 cpu)
+static void leave(struct task_struct *p, struct task_ctx *taskc, u32 cpu)
 {
 	bool sleeps = p->__state;
 
@@ -496,11 +510,11 @@ void ROTA_OP(stopping, struct task_struct *p, bool runnable)
 	/* A CPU that goes offline does not ask, and keeps nobody by itself: it must look again. */
 	if (runnable && !p->scx.slice && !cpuc->asked && !scx_bpf_dsq_nr_queued(DSQ_LOCAL))
 		scx_bpf_kick_cpu(cpu, 0);
-	if (runnable) {
-		taskc->ready_at_ns = kernel_now_locked();
-		return;
-	}
-	step_aside(p, taskc, cpu);
+	if (runnable)
+		make_room(p, taskc, cpuc);
+	else
+		leave(p, taskc, cpu);
+	cpuc->brief_next = 0;
 }
 
 /* Gives up the rest of the request: the next deadline is one request later. */

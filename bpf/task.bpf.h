@@ -70,6 +70,7 @@ struct task_ctx {
 	u32 class;	   /* atomic exchange: hooks and the daemon change it */
 	u16 bound;  /* how much of its work waits for memory, of PACE_FULL; COUNTER_UNKNOWN */
 	u8 tier;    /* that it competes in; may lag behind its class until refreshed */
+	u8 aside;   /* it goes on where who took its CPU has left, see aside.bpf.h */
 	u8 rescued; /* it was moved forward by the starvation bound */
 	u8 fresh;   /* new: its first request is half as long (eevdf: PLACE_DEADLINE_INITIAL) */
 	u8 overdue; /* it runs although its group has used up its cpu.max */

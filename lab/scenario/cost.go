@@ -22,6 +22,7 @@ const (
 	costTurns = 8192
 	costParts = 3
 	pipeTurns = 4 * costTurns // that figure is compared most closely
+	visitTime = 500 * time.Millisecond
 )
 
 // cost counts what a turn takes. One instruction takes one nanosecond, and all
@@ -39,7 +40,7 @@ func cost() Scenario {
 		Metrics: costMetrics(),
 		Bench:   true,
 		Tools:   []string{"perf"},
-		Loads:   []string{"barrier", "lent"},
+		Loads:   []string{"barrier", "hog", "lent", "nap"},
 		OneCPU:  true,
 		Limit:   60 * time.Second,
 		Run:     runCost,
@@ -70,6 +71,8 @@ func costMetrics() []Metric {
 			Label: "a wake-up and a switch, instructions, between one that asks and one that answers", Better: -1, Bounds: inherits(maxBusyInherit)},
 		{Name: "lent_switch_ns", Group: "a message to and fro on one CPU",
 			Label: "a wake-up and a switch, instructions, of one that is boosted all the time and of who answers it", Better: -1, Bounds: inherits(maxBusyInherit)},
+		{Name: "visit_ns", Group: "a hog, and a task that wakes five times in 1 ms and hardly works, on one CPU",
+			Label: "what a wake-up takes from the hog, instructions", Better: -1},
 	}
 	for _, group := range []struct{ name, title string }{{"alike", alike}, {"mixed", mixed}} {
 		for _, n := range costCrowds() {
@@ -97,6 +100,9 @@ func runCost(g *guest.Guest) error {
 		return err
 	}
 	if _, err := emitCost(g, "lent_switch_ns", func() (float64, error) { return measureLent(g) }); err != nil {
+		return err
+	}
+	if _, err := emitCost(g, "visit_ns", func() (float64, error) { return measureVisit(g) }); err != nil {
 		return err
 	}
 	for _, mix := range []struct {
@@ -151,6 +157,37 @@ func measureLent(g *guest.Guest) (float64, error) {
 	}
 	round, err := output.Figure(out.Stdout, "round_ns")
 	return round / 2, err
+}
+
+// measureVisit returns what a hog loses, in ns of its own work, to one wake-up of a task that
+// works for some us on its CPU.
+func measureVisit(g *guest.Guest) (float64, error) {
+	s := newStage(g, "visit")
+	defer s.stop()
+	hogs, err := s.startHogs(1, guest.Cmd{CPUs: "1"})
+	if err != nil {
+		return 0, err
+	}
+	if err := s.awaitCount(hogs[0]); err != nil {
+		return 0, err
+	}
+	alone, err := s.work(visitTime)
+	if err != nil {
+		return 0, err
+	}
+	visitor, err := s.startCounting(guest.Cmd{Path: "nap", Args: []string{"1", "200"}, CPUs: "1"}, 1)
+	if err != nil {
+		return 0, err
+	}
+	if err := s.awaitCount(visitor); err != nil {
+		return 0, err
+	}
+	beside, err := s.work(visitTime)
+	if err != nil {
+		return 0, err
+	}
+	lost := 1 - beside[hogs[0]]/alone[hogs[0]]
+	return lost * float64(visitTime.Nanoseconds()) / beside[visitor], nil
 }
 
 // measureTurn lets n threads meet on one CPU again and again, every second of

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * aside: who is interrupted for a moment goes on without being chosen again.
+ *
+ * Problem: who wakes beside a hog and works for some microseconds costs the hog a
+ * queue, a choice and two callbacks, and the hog's CPU is what the next one waits for.
+ *
+ * How: the kernel leaves a task that has something left of its slice in the CPU's local
+ * queue when another takes the CPU. So where that one is brief and nobody else waits the
+ * task that ran keeps the rest of its turn, and goes on when the other sleeps. If somebody
+ * has come to wait meanwhile, the CPU is told to choose then.
+ *
+ * Limits: only one for each CPU, and only of the fair tier. While it is aside no other CPU finds
+ * it; whoever works for longer than he used to leaves the CPU to it at a tick.
+ */
+
+#define ASIDE_BRIEF_NS 100000 /* who used more between two sleeps does not only interrupt */
+
+/* A task takes the CPU from the one that runs. */
+static __always_inline void aside_note(const struct task_ctx *taskc, struct cpu_ctx *cpuc)
+{
+	cpuc->brief_next = taskc->brief_ns && taskc->brief_ns < ASIDE_BRIEF_NS &&
+			   cpuc->curr_tier == ROTA_FAIR && !cpuc->curr_rescued &&
+			   !cpu_waiting(&cpuc->queues[0]);
+}
+
+/* May the task that ran only go on here, as it is now? */
+static __always_inline bool aside_stays(const struct task_ctx *taskc, const struct cpu_ctx *cpuc)
+{
+	return taskc->tier == ROTA_FAIR && !taskc->fair_weight && taskc->generation == generation &&
+	       !cpuc->owner && !taskc->own;
+}
+
+/* The task that ran makes room for a brief one: it keeps the rest of its turn. */
+static __always_inline void aside_put(struct task_struct *p, struct task_ctx *taskc,
+				      struct cpu_ctx *cpuc, u64 now_ns)
+{
+	u64 left_ns = kernel_since(cpuc->curr_end_ns, now_ns);
+
+	if (p->scx.slice || left_ns < ASIDE_BRIEF_NS || !aside_stays(taskc, cpuc))
+		return;
+	/* The one that takes the CPU is still there: nobody but it. */
+	if (scx_bpf_dsq_nr_queued(DSQ_LOCAL) != 1)
+		return;
+	kernel_set_slice(p, left_ns);
+	taskc->aside = 1;
+	cpuc->aside = 1;
+}
+
+/* It goes on: who came to wait meanwhile was not compared with it. */
+static __always_inline void aside_go_on(struct task_ctx *taskc, struct cpu_ctx *cpuc, u32 cpu)
+{
+	taskc->aside = 0;
+	cpuc->aside = 0;
+	if (cpu_waiting(&cpuc->queues[0]))
+		scx_bpf_kick_cpu(cpu, KICK_PREEMPT);
+}
