@@ -6,9 +6,9 @@
  * queue, a choice and two callbacks, and the hog's CPU is what the next one waits for.
  *
  * How: the kernel leaves a task that has something left of its slice in the CPU's local
- * queue when another takes the CPU. So where that one is brief and nobody else waits the
- * task that ran keeps the rest of its turn, and goes on when the other sleeps. If somebody
- * has come to wait meanwhile, the CPU is told to choose then.
+ * queue when another takes the CPU. So where that one is brief, and of those who wait none
+ * would be chosen before the task that ran, this keeps the rest of its turn and goes on when the
+ * other sleeps. If it would not be chosen then, the CPU is told to choose.
  *
  * Limits: only one for each CPU, and only of the fair tier. While it is aside no other CPU finds
  * it; whoever works for longer than he used to leaves the CPU to it at a tick.
@@ -20,8 +20,22 @@
 static __always_inline void aside_note(const struct task_ctx *taskc, struct cpu_ctx *cpuc)
 {
 	cpuc->brief_next = taskc->brief_ns && taskc->brief_ns < ASIDE_BRIEF_NS &&
-			   cpuc->curr_tier == ROTA_FAIR && !cpuc->curr_rescued &&
-			   !cpu_waiting(&cpuc->queues[0]);
+			   cpuc->curr_tier == ROTA_FAIR && !cpuc->curr_rescued;
+}
+
+/* Would this one be chosen if the CPU chose now? In doubt it would not. */
+static __always_inline bool aside_wins(const struct task_ctx *taskc, const struct cpu_queue *queue)
+{
+	u64 now_vt;
+
+	if (!cpu_waiting(queue))
+		return true;
+	if (eevdf_before(queue->floor_vt, taskc->deadline_vt))
+		return false;
+	now_vt = eevdf_now(&queue->tree);
+	return !eevdf_before(now_vt, taskc->vt) &&
+	       (!queue->parked || eevdf_before(now_vt, queue->parked_vt)) &&
+	       !ghost_may_come(queue, now_vt, taskc->deadline_vt);
 }
 
 /* May the task that ran only go on here, as it is now? */
@@ -37,7 +51,8 @@ static __always_inline void aside_put(struct task_struct *p, struct task_ctx *ta
 {
 	u64 left_ns = kernel_since(cpuc->curr_end_ns, now_ns);
 
-	if (p->scx.slice || left_ns < ASIDE_BRIEF_NS || !aside_stays(taskc, cpuc))
+	if (p->scx.slice || left_ns < ASIDE_BRIEF_NS || !aside_stays(taskc, cpuc) ||
+	    !aside_wins(taskc, &cpuc->queues[0]))
 		return;
 	/* The one that takes the CPU is still there: nobody but it. */
 	if (scx_bpf_dsq_nr_queued(DSQ_LOCAL) != 1)
@@ -47,11 +62,13 @@ static __always_inline void aside_put(struct task_struct *p, struct task_ctx *ta
 	cpuc->aside = 1;
 }
 
-/* It goes on: who came to wait meanwhile was not compared with it. */
+/* It goes on, unless somebody else would be chosen now: then the CPU is told to. */
 static __always_inline void aside_go_on(struct task_ctx *taskc, struct cpu_ctx *cpuc, u32 cpu)
 {
 	taskc->aside = 0;
 	cpuc->aside = 0;
-	if (cpu_waiting(&cpuc->queues[0]))
+	if (aside_wins(taskc, &cpuc->queues[0]))
+		record_pick(ROTA_PICK_KEEP, taskc, cpuc, cpu);
+	else
 		scx_bpf_kick_cpu(cpu, KICK_PREEMPT);
 }

@@ -86,13 +86,20 @@ static __always_inline void ghost_look_again(struct cpu_queue *queue, const stru
 		queue->ghost_next_vt = now_vt;
 }
 
+/* May V have passed ghosts that come before who has this deadline? A look tells. */
+static __always_inline bool ghost_may_come(const struct cpu_queue *queue, u64 now_vt,
+					   u64 deadline_vt)
+{
+	return queue->ghosts && (!eevdf_before(now_vt, queue->ghost_next_vt) ||
+				 eevdf_before(queue->ghost_due_vt, deadline_vt));
+}
+
 /* Who is next has this deadline: lets the ghosts go that come before; true: there were some. */
 static __always_inline bool ghost_release(struct cpu_queue *queue, u64 now_vt, u64 deadline_vt)
 {
 	u64 was = queue->ghosts;
 
-	if (!was || (eevdf_before(now_vt, queue->ghost_next_vt) &&
-		     !eevdf_before(queue->ghost_due_vt, deadline_vt)))
+	if (!ghost_may_come(queue, now_vt, deadline_vt))
 		return false;
 	ghost_sweep(queue, now_vt, deadline_vt);
 	return queue->ghosts != was;

@@ -14,7 +14,7 @@
  *                here from now on.
  *   stopping     is charged: virtual time by weight, time against the cap; when
  *                it sleeps it leaves its queue and takes its lag along. Whose CPU a
- *                brief one takes goes on after it, if nobody else waits (aside). A task
+ *                brief one takes goes on after it, if it is due before the others (aside). A task
  *                that is taken out while it waits is put back at once, by the
  *                kernel's rules, so it stays in the sums.
  *
@@ -404,8 +404,6 @@ static void compete_here(struct task_struct *p, struct task_ctx *taskc, struct c
 			cpu_queue(cpuc, taskc->tier)->floor_vt = taskc->deadline_vt;
 	}
 	cpuc->local_taken = 0;
-	if (taskc->aside)
-		aside_go_on(taskc, cpuc, cpu);
 }
 
 /*
@@ -419,6 +417,14 @@ static void settle_in(struct task_struct *p, struct task_ctx *taskc, struct cpu_
 		kernel_set_slice(p, taskc->slice_ns);
 	if (place_astray(p, taskc, cpuc, cpu))
 		scx_bpf_kick_cpu(cpu, KICK_PREEMPT);
+}
+
+/* The kernel has it go on where it was, without a choice. */
+static void go_on(struct task_ctx *taskc, struct cpu_ctx *cpuc, u32 cpu)
+{
+	queue_go_on(cpu_queue(cpuc, taskc->tier), taskc);
+	if (taskc->aside)
+		aside_go_on(taskc, cpuc, cpu);
 }
 
 /* It has a CPU: its wait is over and counted. */
@@ -452,7 +458,7 @@ void ROTA_OP(running, struct task_struct *p)
 	cpuc->curr_raised = taskc->tier != ROTA_PRIORITY && task_boosted(taskc);
 	cpuc->curr_safe_vt = queue_safe(taskc, cpu_queue(cpuc, taskc->tier));
 	if (!cpuc->asked && taskc->tier != ROTA_PRIORITY)
-		queue_go_on(cpu_queue(cpuc, taskc->tier), taskc);
+		go_on(taskc, cpuc, cpu);
 	record_note(ROTA_RECORD_RUN, 0, taskc, cpu, 0);
 	cpu_counters(cpu)->dispatches[taskc->tier < ROTA_NONE ? taskc->tier : ROTA_FAIR]++;
 	count_wait(taskc, now_ns);
