@@ -62,12 +62,15 @@ static __always_inline void aside_put(struct task_struct *p, struct task_ctx *ta
 	cpuc->aside = 1;
 }
 
-/* It goes on, unless somebody else would be chosen now: then the CPU is told to. */
+/*
+ * It goes on, unless somebody else would be chosen now: then the CPU is told to. Where a real-time
+ * task came first the brief one has not had the CPU yet, and is behind this one.
+ */
 static __always_inline void aside_go_on(struct task_ctx *taskc, struct cpu_ctx *cpuc, u32 cpu)
 {
 	taskc->aside = 0;
 	cpuc->aside = 0;
-	if (aside_wins(taskc, &cpuc->queues[0]))
+	if (!scx_bpf_dsq_nr_queued(DSQ_LOCAL) && aside_wins(taskc, &cpuc->queues[0]))
 		record_pick(ROTA_PICK_KEEP, taskc, cpuc, cpu);
 	else
 		scx_bpf_kick_cpu(cpu, KICK_PREEMPT);
