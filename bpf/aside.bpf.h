@@ -54,8 +54,12 @@ static __always_inline void aside_put(struct task_struct *p, struct task_ctx *ta
 	if (p->scx.slice || left_ns < ASIDE_BRIEF_NS || !aside_stays(taskc, cpuc) ||
 	    !aside_wins(taskc, &cpuc->queues[0]))
 		return;
-	/* The one that takes the CPU is still there: nobody but it. */
-	if (scx_bpf_dsq_nr_queued(DSQ_LOCAL) != 1)
+	/*
+	 * The one that takes the CPU is still there: nobody but it. The local queue is that of
+	 * this CPU, which is another one where somebody changes the task while it runs.
+	 */
+	if (p->thread_info.cpu != bpf_get_smp_processor_id() ||
+	    scx_bpf_dsq_nr_queued(DSQ_LOCAL) != 1)
 		return;
 	kernel_set_slice(p, left_ns);
 	taskc->aside = 1;
