@@ -349,22 +349,31 @@ func figures(t *testing.T, file, row string) map[string]float64 {
 	return nil
 }
 
-// costs reads the instructions of each figure of the row rota. Quotients of two are
-// promised by the scenario itself: one grows, too, when what it divides by gets cheaper.
-func costs(t *testing.T, file string) map[string]float64 {
+// costs reads the instructions of each figure of the row. Quotients of two are promised by
+// the scenario itself: one grows, too, when what it divides by gets cheaper.
+func costs(t *testing.T, file, row string) map[string]float64 {
 	t.Helper()
-	of := figures(t, file, "rota")
+	of := figures(t, file, row)
 	maps.DeleteFunc(of, func(name string, _ float64) bool { return strings.HasSuffix(name, "_ratio") })
 	return of
 }
 
-// TestCost counts what a wake-up, a switch and a pick take, and holds it
-// against docs/cost.json: who makes them dearer says so by writing that anew.
+// TestCost counts what a wake-up, a switch and a pick take, without classes and with them, and
+// holds it against docs/cost.json: who makes them dearer says so by writing that anew.
 func TestCost(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "cost.json")
 	promised(t, "cost", "--row", "rota,rota-alone,rota+classes", "--json", file)
-	written, counted := costs(t, "docs/cost.json"), costs(t, file)
+	for _, row := range []string{"rota", "rota+classes"} {
+		t.Run(row, func(t *testing.T) {
+			holdCosts(t, costs(t, "docs/cost.json", row), costs(t, file, row))
+		})
+	}
+}
+
+// holdCosts holds what a row counted against what is written.
+func holdCosts(t *testing.T, written, counted map[string]float64) {
+	t.Helper()
 	if len(written) != len(counted) {
 		t.Errorf("docs/cost.json has %d figures, there are %d: run make cost", len(written), len(counted))
 	}

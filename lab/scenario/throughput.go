@@ -50,7 +50,7 @@ func throughputMetrics() []Metric {
 		{Name: "messaging_s", Group: "messages", Label: "perf bench sched messaging -g 4", Better: -1, Bounds: within(0, 1.03)},
 		{Name: "pipe_one_us", Group: "perf bench sched pipe", Label: "both on one CPU", Better: -1, Bounds: within(0, 1.30)},
 		{Name: "pipe_any_us", Group: "perf bench sched pipe", Label: "on any CPU", Better: -1, Bounds: within(0, 1.05)},
-		{Name: "pipe_any_direct_pct", Group: "perf bench sched pipe", Label: "of these messages, for whom a CPU was idle, as rota counts, %", Better: 1},
+		{Name: "pipe_any_direct_pct", Group: "perf bench sched pipe", Label: "of these messages, for whom a CPU was idle, as rota counts", Better: 1},
 		{Name: "barrier_s", Group: "512 threads meet 20 times", Label: "time", Better: -1,
 			Bounds: append(within(0, 1.10), Bound{Row: rowClasses, Against: rowKernel, AtMost: 1.10})},
 		{Name: "stress_ops", Group: "stress-ng", Label: "one --cpu worker per CPU, 4 s", Better: 1, Bounds: within(0.97, 0)},
@@ -99,6 +99,8 @@ func measureMessaging(g *guest.Guest) error {
 	return emit(g, "messaging_s", seconds, err1, err2)
 }
 
+const pipeMessages = 20000 // to and fro
+
 func measurePipes(g *guest.Guest) error {
 	if err := measurePipe(g, "pipe_one_us", "1"); err != nil {
 		return err
@@ -111,8 +113,6 @@ func measurePipes(g *guest.Guest) error {
 	after, err2 := rotaCount(g, "direct")
 	return emit(g, "pipe_any_direct_pct", 100*(after-before)/(2*pipeMessages), err, err1, err2)
 }
-
-const pipeMessages = 20000 // to and fro
 
 func measurePipe(g *guest.Guest, metric, cpus string) error {
 	text, err1 := measured(g, cpus, "perf", "bench", "sched", "pipe", "-l", strconv.Itoa(pipeMessages))
