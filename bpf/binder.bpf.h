@@ -120,14 +120,16 @@ static u32 binder_woken(const struct task_ctx *taskc, u32 tgid)
  */
 static bool binder_hand_over(struct task_struct *p, struct task_ctx *callerc)
 {
+	u32 cpu = bpf_get_smp_processor_id();
+	struct cpu_ctx *cpuc = cpu_find(cpu);
+
 	if (!callerc->called || callerc->waits ||
 	    callerc->called != (callerc->called_any ? p->tgid : p->pid))
 		return false;
 	callerc->woke = 0;
 	inherit_guess(callerc, inherit_edge(p, ROTA_BINDER), INHERIT_GIVE);
-	return cpu_allows(p, bpf_get_smp_processor_id()) &&
-	       cpu_find(bpf_get_smp_processor_id())->owner == inherit_own(p) &&
-	       !scx_bpf_dsq_nr_queued(DSQ_LOCAL);
+	return cpu_allows(p, cpu) && cpuc->owner == inherit_own(p) &&
+	       scx_bpf_dsq_nr_queued(DSQ_LOCAL) <= cpuc->aside;
 }
 
 /* A caller is about to sleep. */

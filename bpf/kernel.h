@@ -225,6 +225,7 @@ struct sched_ext_ops {
 
 enum scx_enq_flags {
 	SCX_ENQ_WAKEUP = 1LLU,
+	SCX_ENQ_HEAD = 16LLU,
 	SCX_ENQ_PREEMPT = 1LLU << 32,
 	SCX_ENQ_LAST = 1LLU << 41,
 };
@@ -246,6 +247,7 @@ enum scx_ent_flags {
 
 #define KERNEL_ENUM(type, name) bpf_core_enum_value(enum type, name)
 #define ENQ_WAKEUP KERNEL_ENUM(scx_enq_flags, SCX_ENQ_WAKEUP)
+#define ENQ_HEAD KERNEL_ENUM(scx_enq_flags, SCX_ENQ_HEAD)
 #define ENQ_PREEMPT KERNEL_ENUM(scx_enq_flags, SCX_ENQ_PREEMPT)
 #define ENQ_LAST KERNEL_ENUM(scx_enq_flags, SCX_ENQ_LAST)
 #define DSQ_LOCAL KERNEL_ENUM(scx_dsq_id_flags, SCX_DSQ_LOCAL)

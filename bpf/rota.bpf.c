@@ -120,7 +120,8 @@ s32 ROTA_OP(select_cpu, struct task_struct *p, s32 prev_cpu, u64 wake_flags)
 	if (here || idle) {
 		taskc->ready_at_ns = kernel_now();
 		cpu_counters(cpu)->direct++;
-		kernel_insert(p, DSQ_LOCAL, taskc->slice_ns, 0);
+		/* Before the one that the waker took the CPU from. */
+		kernel_insert(p, DSQ_LOCAL, taskc->slice_ns, ENQ_HEAD);
 		return cpu;
 	}
 	if (taskc->tier == ROTA_PRIORITY) {
