@@ -56,7 +56,6 @@ type client struct {
 	overdue     bool   // a ghost that should have been let go, and that was counted
 	until       uint64 // v to which its turn lasts at most
 	over        uint64 // since when it should have left the CPU, ns; 0: it need not
-	woke        uint64 // when its CPU last put somebody among those who wait while it ran, ns
 	rescued     bool   // it was picked because it had waited too long
 }
 

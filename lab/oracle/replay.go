@@ -53,6 +53,7 @@ type replay struct {
 	blind  []*blind // by queue: a pick that named no task
 	brief  bool     // requests are by what a task uses
 	runs   []*client
+	woke   []uint64 // by CPU: when it last put somebody among those who wait, since it switched, ns
 	report Report
 }
 
@@ -62,7 +63,7 @@ type replay struct {
 func Check(rec *Record) Report {
 	r := &replay{
 		queues: make([]*queue, 2*len(rec.Parts)), blind: make([]*blind, 2*len(rec.Parts)),
-		runs: make([]*client, len(rec.Parts)), tasks: map[uint32]*task{},
+		runs: make([]*client, len(rec.Parts)), woke: make([]uint64, len(rec.Parts)), tasks: map[uint32]*task{},
 		report: Report{Picks: map[string]int{}, Faults: map[Fault]int{}, Races: map[Fault]int{}},
 	}
 	for i := range r.queues {
@@ -75,6 +76,9 @@ func Check(rec *Record) Report {
 		e := r.events[r.at]
 		if int(e.CPU) >= len(rec.Parts) || e.Tier < 1 || e.Tier > 2 {
 			continue // Read would have refused it
+		}
+		if e.Kind == Run {
+			r.woke[e.Writer] = 0
 		}
 		q := r.queueOf(e)
 		r.step(q, e)

@@ -4,9 +4,10 @@ package oracle
 // who waits: until the CPU has been told so, and has chosen.
 const Linger = 1_000_000
 
-// inRow is how long after one wake-up, in ns, the CPU that runs a task and makes the next
-// one is still in the kernel on its behalf, as where all are woken who meet at a barrier:
-// the kernel may not be left before all are.
+// inRow is how long after one wake-up, in ns, a CPU that makes the next one is still in the
+// kernel on behalf of the same task, as where all are woken who meet at a barrier or wait for
+// one pipe. It may not leave the kernel before all are. Nor is another CPU told anything
+// before that where it takes no interrupts meanwhile: a kick is sent by one.
 const inRow = 150_000
 
 // begins notes until when a client keeps the CPU at most: a whole slice, and what it
@@ -22,13 +23,11 @@ func (c *client) begins(how uint16) {
 // calls notes that somebody waits from now on: whose turn is over is to leave the CPU,
 // though the next tick may be far.
 func (r *replay) calls(q *queue, c *client, e *Event) {
+	wakes := e.Time-r.woke[e.Writer] < inRow
+	r.woke[e.Writer] = e.Time
 	ran := r.runs[q.cpu]
 	if ran == nil || ran == c || q.members[ran.tid] != ran || ran.state != running {
 		return
-	}
-	wakes := e.Writer == q.cpu && e.Time-ran.woke < inRow
-	if e.Writer == q.cpu {
-		ran.woke = e.Time
 	}
 	if (ran.over == 0 || wakes) && !ran.rescued && !before(ran.at(), ran.until) {
 		ran.over = e.Time

@@ -6,7 +6,11 @@ import "testing"
 // out of turn may go on, and so may who wakes one after the other. A choice that lets it
 // go on ends it, too.
 func TestLateTurn(t *testing.T) {
-	const rescued, twice = 100, 101 // picked by Dispatch, after a turn by Rescue; with two slices to go
+	const (
+		rescued  = 100 + iota // picked by Dispatch, after a turn by Rescue
+		twice                 // with two slices to go
+		switches              // whose wakers run in turns
+	)
 	for _, test := range []struct {
 		name  string
 		how   uint16 // task 1 was picked
@@ -30,7 +34,10 @@ func TestLateTurn(t *testing.T) {
 		{"out of turn", Rescue, 3 * ms, 1, 1, 0, Charge, Linger + 1, false},
 		{"many", Dispatch, 3 * ms, 0, 20, inRow - 1, Charge, Linger, false},
 		{"many, and late", Dispatch, 3 * ms, 0, 20, inRow - 1, Charge, Linger + 1, true},
-		{"many, by another CPU", Dispatch, 3 * ms, 1, 20, inRow - 1, Charge, Linger, true},
+		{"many, by another CPU", Dispatch, 3 * ms, 1, 20, inRow - 1, Charge, Linger, false},
+		{"many, by another CPU, and late", Dispatch, 3 * ms, 1, 20, inRow - 1, Charge, Linger + 1, true},
+		{"many, by another CPU that switches", switches, 3 * ms, 1, 20, inRow - 1, Charge, Linger, true},
+		{"many, one by one, by another CPU", Dispatch, 3 * ms, 1, 20, inRow, Charge, Linger, true},
 		{"many, one by one", Dispatch, 3 * ms, 0, 20, inRow, Charge, Linger, true},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -53,6 +60,9 @@ func TestLateTurn(t *testing.T) {
 				write(0, at(Wait, 0, 1, v, deadline))
 				how = Dispatch
 			}
+			if how == switches {
+				how = Dispatch
+			}
 			write(0, Event{Kind: Pick, How: how, TID: 1, NowV: v})
 			write(0, Event{Kind: Run, TID: 1})
 			for i, span := uint32(0), test.ran; i < test.wakes; i, span = i+1, test.every {
@@ -60,6 +70,9 @@ func TestLateTurn(t *testing.T) {
 				write(test.by, Event{Kind: Ahead, TID: 1, Weight: 1024, Span: span})
 				write(test.by, at(Join, 0, 2+i, v, v+request))
 				write(test.by, at(Wait, 0, 2+i, v, v+request))
+				if test.how == switches {
+					rec.Parts[test.by] = append(rec.Parts[test.by], Event{Time: time, Kind: Run, CPU: test.by, Tier: 1, Writer: test.by, TID: 99})
+				}
 			}
 			time += test.after
 			end := at(test.then, 0, 1, v, v+request)
