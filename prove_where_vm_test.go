@@ -24,8 +24,9 @@ sleep 2.5; for i in $(seq 20); do mkdir /tmp/d$i; done; wait $where
 refused unknown rota where vfs_mkdri
 refused module rota where gtp_dev_xmit --module gtp
 refused notrace rota where ktime_get_mono_fast_ns
+cut -d' ' -f3 /proc/kallsyms > /tmp/symbols
 for clone in $(grep '^[a-z][a-z_0-9]*\.isra\.0$' /sys/kernel/tracing/available_filter_functions | head -30); do
-	grep -q " ${clone%.isra.0}\$" /proc/kallsyms || break
+	grep -qxF ${clone%.isra.0} /tmp/symbols || break
 done
 echo "clone $clone"; refused clone rota where ${clone%.isra.0}; report cloned rota where $clone --for 100ms
 /bin/ip netns add far

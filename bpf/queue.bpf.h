@@ -558,7 +558,7 @@ __noinline bool queue_wins(const struct task_ctx *taskc, u32 cpu, u64 now_vt)
 	return true;
 }
 
-/* May a task that wakes take the CPU from the one that runs? */
+/* May a task that wakes, or comes from another CPU, take the CPU from the one that runs? */
 static bool queue_preempts(const struct task_ctx *taskc, struct cpu_ctx *cpuc, u32 cpu)
 {
 	struct cpu_queue *queue = cpu_queue(cpuc, taskc->tier);
@@ -680,7 +680,7 @@ static void queue_enqueue(struct task_struct *p, struct task_ctx *taskc, struct 
 			  u32 cpu, u64 enq_flags, u64 now_ns)
 {
 	struct cpu_queue *queue = cpu_queue(cpuc, taskc->tier);
-	bool wakes = enq_flags & ENQ_WAKEUP, preempts;
+	bool wakes = enq_flags & ENQ_WAKEUP, comes, preempts;
 
 	if (queue_departs(p, taskc, cpuc, cpu, now_ns)) {
 		queue->queued++;
@@ -690,12 +690,13 @@ static void queue_enqueue(struct task_struct *p, struct task_ctx *taskc, struct 
 	}
 	if (taskc->joined >= 0 && taskc->joined != cpu)
 		queue_leave(taskc, cpu, false);
+	comes = wakes || taskc->rest_vt; /* from another CPU */
 	if (taskc->joined < 0)
 		queue_join(taskc, cpu, now_ns);
 	else
 		queue_charge_ahead(cpuc, now_ns);
 
-	preempts = wakes && queue_preempts(taskc, cpuc, cpu);
+	preempts = comes && queue_preempts(taskc, cpuc, cpu);
 	if (preempts && !cpuc->local_taken) {
 		/* Claimed: whoever wakes next waits in the queue. */
 		cpuc->local_taken = 1;

@@ -117,10 +117,9 @@ s32 ROTA_OP(select_cpu, struct task_struct *p, s32 prev_cpu, u64 wake_flags)
 		return prev_cpu;
 	cpu = here ? bpf_get_smp_processor_id()
 		   : choose_cpu(p, taskc->own, prev_cpu, wake_flags, &idle);
-	if (here || idle) {
+	if (here || idle) { /* before the one that the waker took the CPU from */
 		taskc->ready_at_ns = kernel_now();
 		cpu_counters(cpu)->direct++;
-		/* Before the one that the waker took the CPU from. */
 		kernel_insert(p, DSQ_LOCAL, taskc->slice_ns, ENQ_HEAD);
 		return cpu;
 	}
@@ -228,6 +227,7 @@ static __always_inline void note_running(struct task_struct *p, struct task_ctx 
 {
 	cpuc->curr_tid = p->pid;
 	cpuc->curr_class = taskc->class;
+	timer_note(taskc, cpuc);
 	cpuc->curr_weight = taskc->weight;
 	cpuc->curr_bound = pace_bound(taskc);
 	cpuc->curr_at_ns = now_ns;

@@ -11,9 +11,11 @@
  * given up in between, it is started again: it costs something once per slice
  * and not once per switch. It preempts what runs, and the pick decides.
  *
- * Rescued turns (see rescue) are ended like this whatever the slice is.
+ * Whatever the slice is, rescued turns (see rescue) are ended like this, and where
+ * weights differ those of who has not slept for a slice: beside a heavy task a light
+ * one's turn of a tick is two of its turns, and all others wait for it.
  *
- * Limits: as exact as the kernel's timers. Slices of half a tick (at 250 Hz) or
+ * Limits: as exact as the kernel's timers. Else slices of half a tick (at 250 Hz) or
  * more are left to the next wake-up or tick, as the kernel's own are: under hackbench the timer
  * would take 5 % of the work to make turns of 2.8 ms out of those of 4.
  */
@@ -21,6 +23,7 @@
 #define TIMER_LONGEST_NS 2000000
 #define TIMER_LOST_NS 10000000 /* one that is so long overdue was lost */
 #define TIMER_NEAR_NS 20000    /* an end so near is now */
+#define TIMER_UNEVEN_TURNS 8   /* so many turns of one weight, and weights differ no more */
 
 struct cpu_timer {
 	struct bpf_timer timer;
@@ -49,10 +52,21 @@ static __always_inline void timer_start(struct cpu_ctx *cpuc, u32 cpu, u64 now_n
 	bpf_timer_start(&timer->timer, left_ns > 0 ? left_ns : 0, 0);
 }
 
+/* A task begins a turn: is it one that ends with its slice, because weights differ? */
+static __always_inline void timer_note(const struct task_ctx *taskc, struct cpu_ctx *cpuc)
+{
+	if (cpuc->curr_weight != taskc->weight)
+		cpuc->uneven = TIMER_UNEVEN_TURNS;
+	else if (cpuc->uneven)
+		cpuc->uneven--;
+	cpuc->curr_exact = cpuc->uneven && taskc->used_ns >= taskc->slice_ns;
+}
+
 /* Does a task run here whose turn is for the timer to end when somebody of its tier waits? */
 static __always_inline bool timer_wanted(const struct cpu_ctx *cpuc)
 {
-	return (cpuc->curr_slice_ns < TIMER_LONGEST_NS || cpuc->curr_rescued) && cpuc->curr_tid &&
+	return (cpuc->curr_slice_ns < TIMER_LONGEST_NS || cpuc->curr_rescued || cpuc->curr_exact) &&
+	       cpuc->curr_tid &&
 	       (cpuc->curr_tier == ROTA_FAIR || cpuc->curr_tier == ROTA_BACKGROUND);
 }
 

@@ -38,12 +38,16 @@ func turns() Scenario {
 	}
 }
 
+// kernelSlice is that of the kernel, and of rota, on a machine of four CPUs.
+const kernelSlice = 2100 * time.Microsecond
+
 // sliceCase is a crowd of always runnable tasks on one CPU, and the slice that
 // each has asked for; 0: none.
 type sliceCase struct {
 	name, group string
 	slices      []time.Duration
 	bounds      map[time.Duration][]Bound // of mean turns, in us
+	nice        int                       // of the last one, whose turns are measured then, and no shares; of all others 0
 }
 
 func sliceCases() []sliceCase {
@@ -57,15 +61,17 @@ func sliceCases() []sliceCase {
 		return bounds
 	}
 	return []sliceCase{
-		{"default", "two that ask for nothing", []time.Duration{0, 0},
-			map[time.Duration][]Bound{0: exact(700*us, rowRota700)}},
-		{"short", "two that ask for 100 us", []time.Duration{100 * us, 100 * us},
-			map[time.Duration][]Bound{100 * us: exact(100*us, rowRota, rowRota700)}},
-		{"pair", "100 us beside 100 ms", []time.Duration{100 * us, 100 * ms}, nil},
-		{"many", "twelve from 100 us to 100 ms", []time.Duration{100 * us, 200 * us, 400 * us, 700 * us,
+		{name: "default", group: "two that ask for nothing", slices: []time.Duration{0, 0},
+			bounds: map[time.Duration][]Bound{0: exact(700*us, rowRota700)}},
+		{name: "light", group: "nice 5 beside nice 0, neither asks for anything", slices: []time.Duration{0, 0}, nice: 5,
+			bounds: map[time.Duration][]Bound{0: append(exact(kernelSlice, rowRota), exact(700*us, rowRota700)...)}},
+		{name: "short", group: "two that ask for 100 us", slices: []time.Duration{100 * us, 100 * us},
+			bounds: map[time.Duration][]Bound{100 * us: exact(100*us, rowRota, rowRota700)}},
+		{name: "pair", group: "100 us beside 100 ms", slices: []time.Duration{100 * us, 100 * ms}},
+		{name: "many", group: "twelve from 100 us to 100 ms", slices: []time.Duration{100 * us, 200 * us, 400 * us, 700 * us,
 			1 * ms, 2 * ms, 4 * ms, 7 * ms, 10 * ms, 20 * ms, 50 * ms, 100 * ms},
 			// The shortest may be picked twice in a row, which is one turn to a load.
-			map[time.Duration][]Bound{200 * us: exact(200*us, rowRota, rowRota700), 400 * us: exact(400*us, rowRota, rowRota700),
+			bounds: map[time.Duration][]Bound{200 * us: exact(200*us, rowRota, rowRota700), 400 * us: exact(400*us, rowRota, rowRota700),
 				700 * us: exact(700*us, rowRota, rowRota700), ms: exact(ms, rowRota, rowRota700)}},
 	}
 }
@@ -101,7 +107,13 @@ func sliceMetrics() []Metric {
 			if len(c.distinct()) > 1 {
 				label = "asked for " + sliceName(slice) + ": mean turn"
 			}
+			if c.nice != 0 {
+				label = "mean turn of the lighter"
+			}
 			metrics = append(metrics, Metric{Name: c.metric(slice, "mean_us"), Group: c.group + ", one CPU", Label: label, Bounds: c.bounds[slice]})
+		}
+		if c.nice != 0 {
+			continue
 		}
 		metrics = append(metrics,
 			Metric{Name: "turns_" + c.name + "_share_error_pct", Group: c.group + ", one CPU", Label: "greatest error of a share", Better: -1},
@@ -136,6 +148,9 @@ func takeTurns(g *guest.Guest, c sliceCase) error {
 	members := strconv.Itoa(len(c.slices))
 	for i, slice := range c.slices {
 		cmd := guest.Cmd{Path: "turns", Args: []string{members, strconv.Itoa(i)}, CPUs: "1", Slice: slice}
+		if i == len(c.slices)-1 {
+			cmd.Nice = c.nice
+		}
 		if _, err := s.startCounting(cmd, output.TurnsSlots); err != nil {
 			return err
 		}
@@ -151,11 +166,16 @@ func takeTurns(g *guest.Guest, c sliceCase) error {
 	}
 	for i, slice := range c.distinct() {
 		of := turns[i]
-		if len(c.distinct()) == 1 {
+		if c.nice != 0 {
+			of = turns[len(turns)-1]
+		} else if len(c.distinct()) == 1 {
 			of = output.JoinTurns(turns)
 		}
 		g.Metric(c.metric(slice, "mean_us"), of.MeanUs())
 		g.Histogram(c.metric(slice, "us"), turnBuckets(of))
+	}
+	if c.nice != 0 {
+		return nil
 	}
 	words := ""
 	for i, of := range turns {

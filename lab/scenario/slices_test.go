@@ -27,7 +27,7 @@ func TestSliceCases(t *testing.T) {
 			t.Errorf("%+v: must be 700 us +- 5 %% of %s", b, rowRota700)
 		}
 	}
-	c := sliceCases()[2]
+	c := sliceCases()[3]
 	if got := c.metric(100*time.Microsecond, "mean_us"); got != "turns_pair_100us_mean_us" {
 		t.Errorf("the figure is called %q", got)
 	}
