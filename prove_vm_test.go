@@ -59,7 +59,7 @@ var slack = []struct {
 	{"messages, ", 1.1},
 	{"rota: wake-up latency under hackbench", 1.4},
 	{"rota+classes: wake-up latency under hackbench", 2},
-	{"rota: wake-up latency under one CPU hog", 3},
+	{"rota: wake-up latency under one CPU hog", 2},
 	{"rota+classes: wake-up latency under one CPU hog", 8},
 	{"round trip", 2},
 	{"512 threads meet 20 times", 1.6},

@@ -99,6 +99,7 @@ struct cpu_ctx {
 	u32 took_head;		    /* the next to run was the head of its queue */
 	u32 uneven;		    /* for so many turns more weights differ */
 	u32 curr_exact;		    /* what runs is to have no more than its slice */
+	u32 curr_hog;		    /* what runs has not slept for long */
 	u32 brief_next;		    /* who takes this CPU will soon have left it again */
 	u32 aside;		    /* who ran is in the local queue, and goes on after that */
 	/* Boosted tasks that this CPU is to take: a ring, see inherit_call(). */

@@ -43,6 +43,12 @@ static inline u64 eevdf_vt(u64 delta_ns, u32 weight)
 	return (delta_ns * (EEVDF_NICE0_WEIGHT << EEVDF_SHIFT)) / weight;
 }
 
+/* The real time, less than 2^50 ns, in which a queue of this weight advances by so much. */
+static inline u64 eevdf_ns(u64 delta_vt, u64 weight)
+{
+	return delta_vt * weight / (EEVDF_NICE0_WEIGHT << EEVDF_SHIFT);
+}
+
 /* The signed division that BPF v3 does not have. */
 static inline s64 eevdf_div(s64 a, u64 b)
 {

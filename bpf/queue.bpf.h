@@ -471,16 +471,19 @@ static __always_inline u64 queue_safe(const struct task_ctx *taskc, const struct
 	return taskc->vt + eevdf_vt(shortest_ns, taskc->weight);
 }
 
-/*
- * Does a brief request go before what runs, which has had so much that a switch is worth its
- * price, and has longer to go?
- */
+/* When what runs here has had so much that a switch is worth its price. */
+static __always_inline u64 queue_quantum_end(const struct cpu_ctx *cpuc)
+{
+	return cpuc->curr_since_ns + QUEUE_QUANTUM_NS;
+}
+
+/* Does a brief request go before what runs, which has longer to go? */
 static __always_inline bool queue_brief_first(const struct task_ctx *taskc,
 					      const struct cpu_ctx *cpuc)
 {
 	u64 brief_ns;
 
-	if (cpuc->curr_at_ns - cpuc->curr_since_ns < QUEUE_QUANTUM_NS)
+	if (eevdf_before(cpuc->curr_at_ns, queue_quantum_end(cpuc)))
 		return false;
 	brief_ns = queue_brief(taskc);
 	return brief_ns &&
@@ -592,6 +595,50 @@ static __always_inline bool queue_gives_way(struct cpu_ctx *cpuc, u32 tier)
 		return true;
 	return (knobs.fair & ROTA_ELIGIBILITY_CHECK) &&
 	       eevdf_before(eevdf_now(&cpu_queue(cpuc, tier)->tree) + QUEUE_TIE_VT, cpuc->curr_vt);
+}
+
+/*
+ * When a choice will fall on a task that waits, if nobody comes or goes and there is only what
+ * runs: V has reached it, and that one is due later.
+ */
+static __always_inline u64 queue_chosen_at(const struct task_ctx *taskc, const struct cpu_ctx *cpuc,
+					   u64 now_ns)
+{
+	const struct eevdf_queue *tree = &cpuc->queues[0].tree;
+	u64 now_vt = eevdf_now(tree), wait_ns = 0, due_ns = 0;
+
+	if (eevdf_before(now_vt, taskc->vt))
+		wait_ns = eevdf_ns(taskc->vt - now_vt, tree->sum_w);
+	if (!eevdf_before(taskc->deadline_vt, cpuc->curr_deadline_vt) &&
+	    eevdf_before(cpuc->curr_vt, cpuc->curr_deadline_vt))
+		due_ns = eevdf_ns(cpuc->curr_deadline_vt - cpuc->curr_vt, cpuc->curr_weight);
+	return now_ns + (wait_ns > due_ns ? wait_ns : due_ns);
+}
+
+/*
+ * A brief request that has to wait, because a turn has just begun or by EEVDF's rule: the
+ * turn ends when it need not any more, and not at the next tick. Returns whether that is now,
+ * because it waits for another one which could have the CPU.
+ */
+static __always_inline bool queue_cut_turn(const struct task_ctx *taskc, struct cpu_ctx *cpuc,
+					   u64 now_ns)
+{
+	u64 end_ns = queue_quantum_end(cpuc), chosen_ns;
+
+	if (!cpuc->curr_hog || !cpuc->curr_tid || cpuc->curr_tier != ROTA_FAIR ||
+	    taskc->tier != ROTA_FAIR || cpuc->curr_rescued || !(knobs.fair & ROTA_PREEMPT_SHORT) ||
+	    !queue_brief(taskc))
+		return false;
+	chosen_ns = queue_chosen_at(taskc, cpuc, now_ns);
+	if (eevdf_before(end_ns, chosen_ns))
+		end_ns = chosen_ns;
+	if (!eevdf_before(now_ns, end_ns))
+		return true;
+	if (eevdf_before(end_ns, cpuc->curr_end_ns)) {
+		cpuc->curr_end_ns = end_ns;
+		cpuc->curr_exact = 1;
+	}
+	return false;
 }
 
 /* How far its deadline is ahead of a task: a whole request, or what is left of one. */
@@ -716,7 +763,8 @@ static void queue_enqueue(struct task_struct *p, struct task_ctx *taskc, struct 
 				    taskc->deadline_vt, enq_flags);
 	}
 	/* Second in line, after one that went to the local queue, or out of turn. */
-	if (preempts || queue_gives_way(cpuc, taskc->tier))
+	if (preempts || queue_gives_way(cpuc, taskc->tier) ||
+	    (wakes && queue_cut_turn(taskc, cpuc, now_ns)))
 		scx_bpf_kick_cpu(cpu, KICK_PREEMPT);
 	else if (timer_wanted(cpuc))
 		timer_start(cpuc, cpu, now_ns);

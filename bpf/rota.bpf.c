@@ -420,9 +420,11 @@ static void settle_in(struct task_struct *p, struct task_ctx *taskc, struct cpu_
 		scx_bpf_kick_cpu(cpu, KICK_PREEMPT);
 }
 
-/* The kernel has it go on where it was, without a choice. */
+/* The kernel has it go on where it was, without a choice, in the same turn. */
 static void go_on(struct task_ctx *taskc, struct cpu_ctx *cpuc, u32 cpu)
 {
+	if (cpuc->curr_hog && !cpuc->curr_rescued)
+		cpuc->curr_since_ns = cpuc->curr_end_ns - taskc->slice_ns;
 	queue_go_on(cpu_queue(cpuc, taskc->tier), taskc);
 	if (taskc->aside)
 		aside_go_on(taskc, cpuc, cpu);

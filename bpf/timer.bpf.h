@@ -11,9 +11,10 @@
  * given up in between, it is started again: it costs something once per slice
  * and not once per switch. It preempts what runs, and the pick decides.
  *
- * Whatever the slice is, rescued turns (see rescue) are ended like this, and where
- * weights differ those of who has not slept for a slice: beside a heavy task a light
- * one's turn of a tick is two of its turns, and all others wait for it.
+ * Whatever the slice is, it also ends rescued turns (see rescue), those of hogs for whom a
+ * brief request waits (see queue_cut_turn), and where weights differ those of who has not
+ * slept for a slice: beside a heavy task a light one's turn of a tick is two of its turns,
+ * and all others wait for it.
  *
  * Limits: as exact as the kernel's timers. Else slices of half a tick (at 250 Hz) or
  * more are left to the next wake-up or tick, as the kernel's own are: under hackbench the timer
@@ -23,6 +24,7 @@
 #define TIMER_LONGEST_NS 2000000
 #define TIMER_LOST_NS 10000000 /* one that is so long overdue was lost */
 #define TIMER_NEAR_NS 20000    /* an end so near is now */
+#define TIMER_HOG_SLICES 32    /* who has used so many since it slept is a hog */
 #define TIMER_UNEVEN_TURNS 8   /* so many turns of one weight, and weights differ no more */
 
 struct cpu_timer {
@@ -60,6 +62,7 @@ static __always_inline void timer_note(const struct task_ctx *taskc, struct cpu_
 	else if (cpuc->uneven)
 		cpuc->uneven--;
 	cpuc->curr_exact = cpuc->uneven && taskc->used_ns >= taskc->slice_ns;
+	cpuc->curr_hog = taskc->used_ns >= TIMER_HOG_SLICES * taskc->slice_ns;
 }
 
 /* Does a task run here whose turn is for the timer to end when somebody of its tier waits? */

@@ -41,6 +41,25 @@ func TestVirtualTime(t *testing.T) {
 	}
 }
 
+// The time in which a queue advances by so much is that of a task of its weight, rounded down.
+func TestRealTime(t *testing.T) {
+	d := build(t)
+	random := rand.New(rand.NewPCG(7, 8))
+	var commands []command
+	for range 500 {
+		w := 1 + random.Uint64N(1<<random.Uint64N(24))
+		commands = append(commands, command{"ns", random.Uint64N(math.MaxUint64 / w), w}) // less than 2^50 ns
+	}
+	commands = append(commands, command{"ns", 0, 1}, command{"ns", 1<<(shift+10) - 1, 1}, command{"ns", 1 << (shift + 10), 1})
+	for i, got := range d.run(t, commands) {
+		vt, w := commands[i].a, commands[i].b
+		want := new(big.Rat).Quo(new(big.Rat).SetUint64(vt), virtual(1, w))
+		if floor(want).Cmp(new(big.Int).SetUint64(got.result)) != 0 {
+			t.Errorf("%d units at weight %d: %d ns, want %s", vt, w, got.result, floor(want))
+		}
+	}
+}
+
 func TestDivision(t *testing.T) {
 	d := build(t)
 	random := rand.New(rand.NewPCG(3, 4))

@@ -94,6 +94,8 @@ static bool execute(const char *name, u64 a, u64 b, u64 *result)
 		*result = run(a, b);
 	else if (!strcmp(name, "vt"))
 		*result = eevdf_vt(a, b);
+	else if (!strcmp(name, "ns"))
+		*result = eevdf_ns(a, b);
 	else if (!strcmp(name, "bound"))
 		bound = a, speed = b;
 	else if (!strcmp(name, "pace"))
