@@ -35,7 +35,7 @@ struct cpu_departures {
 	u64 w;	   /* atomic add; sum of their weights */
 	u64 wv;	   /* atomic add; sum of w * v, modulo 2^64 */
 	u64 done;  /* atomic add; partner: queue_settle() */
-	/* The same for tasks that waited: partner of all three is queue_check_empty(). */
+	/* The same for tasks that waited: partner of all three is pick_check_empty(). */
 	u32 pull_begun; /* atomic add */
 	u32 pulled;	/* atomic add; also read by cpu_waiting() */
 	u32 pull_done;	/* atomic add */

@@ -227,7 +227,7 @@ static void limit_readmit(struct bpf_iter_scx_dsq *it, struct task_struct *p,
 	} else {
 		if (taskc->joined < 0)
 			queue_join(taskc, cpu, now_ns);
-		queue_admit(taskc, cpuc, cpu, now_ns);
+		pick_admit(taskc, cpuc, cpu, now_ns);
 		kernel_move_vtime(it, p, queue_id(taskc->tier, cpu), taskc->deadline_vt);
 	}
 	own_kick_idle(p, taskc->own);

@@ -174,9 +174,9 @@ static s32 place_wake(struct task_struct *p, const struct task_ctx *taskc, s32 p
 /* Whom a pull is about to take, for the record. */
 static u32 place_first_tid(u32 tier, u32 from, u32 cpu)
 {
-	u32 tid = queue_first_tid(queue_id(tier, from), cpu);
+	u32 tid = pick_first_tid(queue_id(tier, from), cpu);
 
-	return tid ?: queue_first_tid(queue_parked_id(tier, from), cpu);
+	return tid ?: pick_first_tid(queue_parked_id(tier, from), cpu);
 }
 
 /*
@@ -240,7 +240,7 @@ static __always_inline bool place_in_vain(const struct cpu_ctx *cpuc, u32 tier, 
 	u64 waiting_ns = READ_ONCE(llc_find(cpuc->llc)->waiting_ns);
 
 	return kernel_since(now_ns, searched_ns) < PLACE_SEARCHED_NS &&
-	       eevdf_before(waiting_ns + 2 * QUEUE_NOTE_NS, searched_ns);
+	       eevdf_before(waiting_ns + 2 * PICK_NOTE_NS, searched_ns);
 }
 
 /* Does somebody wait on the CPU at this place of llc_cpus, counted round the domain? */

@@ -316,7 +316,7 @@ static __always_inline bool priority_waits(const struct cpu_ctx *cpuc, u64 now_n
 	return scx_bpf_dsq_nr_queued(own_queue(cpuc)) > 0;
 }
 
-/* Finds a priority task for this CPU; prev as in queue_dispatch. */
+/* Finds a priority task for this CPU; prev as in pick_dispatch. */
 static bool priority_dispatch(struct cpu_ctx *cpuc, u32 cpu, struct task_struct *prev,
 			      struct task_ctx *prevc, u64 now_ns)
 {
@@ -330,7 +330,7 @@ static bool priority_dispatch(struct cpu_ctx *cpuc, u32 cpu, struct task_struct 
 	if (!priority_recent(cpuc, now_ns))
 		return false;
 	if (prev && prevc->tier == ROTA_PRIORITY &&
-	    (!queue_head(dsq, &head_vt) || !eevdf_before(head_vt, prevc->deadline_vt)))
+	    (!pick_head(dsq, &head_vt) || !eevdf_before(head_vt, prevc->deadline_vt)))
 		return false;
 	if (!kernel_move_to_local(dsq))
 		return false;

@@ -7,7 +7,7 @@
  *   select_cpu   takes an idle CPU and is done; else a priority task takes the
  *                CPU of the least important one that runs (place, priority).
  *   enqueue      waits by tier: priority in the queue of its cache domain,
- *                fair and background in queues of its CPU (queue); or preempts.
+ *                fair and background in queues of its CPU (pick); or preempts (preempt).
  *   dispatch     a CPU looks for work: a starved task, priority inside its
  *                cap, fair, what ran before, other CPUs' tasks, background.
  *   running      its wait is counted; if it came from another CPU it competes
@@ -57,6 +57,8 @@
 #include "ghost.bpf.h"
 #include "aside.bpf.h"
 #include "queue.bpf.h"
+#include "preempt.bpf.h"
+#include "pick.bpf.h"
 #include "own.bpf.h"
 #include "priority.bpf.h"
 #include "limit.bpf.h"
@@ -147,7 +149,7 @@ static void update(struct task_struct *p, struct task_ctx *taskc, u32 cpu)
 static void compete(struct task_struct *p, struct task_ctx *taskc, struct cpu_ctx *cpuc, u32 cpu,
 		    u64 enq_flags, u64 now_ns)
 {
-	queue_enqueue(p, taskc, cpuc, cpu, enq_flags, now_ns);
+	pick_enqueue(p, taskc, cpuc, cpu, enq_flags, now_ns);
 	/* Boosted on the way into the queue: whoever did it saw no task that waits. */
 	if (taskc->generation != generation && task_boosted(taskc))
 		inherit_call(p->pid, cpu, false);
@@ -249,10 +251,10 @@ static void keep(struct task_struct *prev, struct task_ctx *prevc, struct cpu_ct
 	cpuc->curr_rescued = 0;
 	cpuc->local_taken = 0;
 	cpuc->asked = 0;
-	queue_note_waiting(cpuc, prevc->tier, now_ns);
+	pick_note_waiting(cpuc, prevc->tier, now_ns);
 	record_pick(ROTA_PICK_KEEP, prevc, cpuc, prev->thread_info.cpu);
 	if (cpu_waiting(cpu_queue(cpuc, prevc->tier)))
-		cpuc->curr_safe_vt = queue_safe(prevc, cpu_queue(cpuc, prevc->tier));
+		cpuc->curr_safe_vt = preempt_safe(prevc, cpu_queue(cpuc, prevc->tier));
 	kernel_set_slice(prev, prevc->slice_ns);
 	note_running(prev, prevc, cpuc, now_ns);
 	/* A boosted task is on its way into a queue, see inherit_miss(). */
@@ -302,7 +304,7 @@ static bool dispatch_rest(struct cpu_ctx *cpuc, u32 cpu, struct task_struct *pre
 			  struct task_ctx *prevc, u64 now_ns)
 {
 	return place_steal(cpuc, cpu, ROTA_FAIR, now_ns) || priority_dispatch_capped(cpuc, cpu) ||
-	       queue_next(cpuc, ROTA_BACKGROUND, cpu, prevc) ||
+	       pick_next(cpuc, ROTA_BACKGROUND, cpu, prevc) ||
 	       (!prev && place_steal(cpuc, cpu, ROTA_BACKGROUND, now_ns));
 }
 
@@ -329,7 +331,7 @@ void ROTA_OP(dispatch, s32 cpu, struct task_struct *prev)
 		return;
 	}
 	if ((place_due(cpuc, now_ns) && place_balance(cpu, now_ns)) ||
-	    queue_next(cpuc, ROTA_FAIR, cpu, prevc))
+	    pick_next(cpuc, ROTA_FAIR, cpu, prevc))
 		return;
 	if (prev && prevc->tier == ROTA_FAIR) {
 		keep(prev, prevc, cpuc, now_ns);
@@ -366,7 +368,7 @@ static bool outran(struct cpu_ctx *cpuc, u32 tier, u64 now_ns)
 	if (kernel_since(now_ns, cpuc->curr_since_ns) >= queue_shortest(cpu_queue(cpuc, tier)))
 		return true;
 	queue_charge_ahead(cpuc, now_ns);
-	return queue_gives_way(cpuc, tier);
+	return preempt_gives_way(cpuc, tier);
 }
 
 SEC("struct_ops/rota_tick")
@@ -425,7 +427,7 @@ static void go_on(struct task_ctx *taskc, struct cpu_ctx *cpuc, u32 cpu)
 {
 	if (cpuc->curr_hog && !cpuc->curr_rescued)
 		cpuc->curr_since_ns = cpuc->curr_end_ns - taskc->slice_ns;
-	queue_go_on(cpu_queue(cpuc, taskc->tier), taskc);
+	pick_go_on(cpu_queue(cpuc, taskc->tier), taskc);
 	if (taskc->aside)
 		aside_go_on(taskc, cpuc, cpu);
 }
@@ -459,7 +461,7 @@ void ROTA_OP(running, struct task_struct *p)
 	note_running(p, taskc, cpuc, now_ns);
 	cpuc->curr_demoted = 0;
 	cpuc->curr_raised = taskc->tier != ROTA_PRIORITY && task_boosted(taskc);
-	cpuc->curr_safe_vt = queue_safe(taskc, cpu_queue(cpuc, taskc->tier));
+	cpuc->curr_safe_vt = preempt_safe(taskc, cpu_queue(cpuc, taskc->tier));
 	if (!cpuc->asked && taskc->tier != ROTA_PRIORITY)
 		go_on(taskc, cpuc, cpu);
 	record_note(ROTA_RECORD_RUN, 0, taskc, cpu, 0);

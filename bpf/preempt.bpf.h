@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * preempt: who wakes may take the CPU, or have a turn ended.
+ *
+ * Problem: EEVDF chooses when a turn ends, and a turn may be long. Who wakes and is due
+ * sooner should not wait for that; yet turns that everybody interrupts get nothing done.
+ *
+ * How: a task that wakes, or comes from another CPU, is compared with the one that runs:
+ * by the choice that would be made now, and by how far that one is protected (runToParity,
+ * preemptShort). Where it is to have the CPU later, and long before a tick, the
+ * timer ends the turn then.
+ *
+ * Limits: it is compared with what runs, the first few by deadline and the first few of the
+ * parked; when it is none of theirs to decide it has to wait for the next choice.
+ */
+
+#define PREEMPT_TIE_VT 16000	  /* 1 us at nice 0: closer than this is level */
+#define PREEMPT_QUANTUM_NS 350000 /* for so long a turn is safe from brief requests, too */
+#define PREEMPT_LOOKS 8		  /* tasks that a wake-up looks at to see whether it is the next */
+
+/*
+ * How far a task that was just picked keeps the CPU: for its request, or as
+ * long as the shortest among those who wait is.
+ */
+static __always_inline u64 preempt_safe(const struct task_ctx *taskc, const struct cpu_queue *queue)
+{
+	u64 shortest_ns = queue_shortest(queue);
+
+	if (shortest_ns >= taskc->slice_ns)
+		return taskc->deadline_vt;
+	return taskc->vt + eevdf_vt(shortest_ns, taskc->weight);
+}
+
+/* When what runs here has had so much that a switch is worth its price. */
+static __always_inline u64 preempt_quantum_end(const struct cpu_ctx *cpuc)
+{
+	return cpuc->curr_since_ns + PREEMPT_QUANTUM_NS;
+}
+
+/* Does a brief request go before what runs, which has longer to go? */
+static __always_inline bool preempt_brief_first(const struct task_ctx *taskc,
+						const struct cpu_ctx *cpuc)
+{
+	u64 brief_ns;
+
+	if (eevdf_before(cpuc->curr_at_ns, preempt_quantum_end(cpuc)))
+		return false;
+	brief_ns = queue_brief(taskc);
+	return brief_ns &&
+	       eevdf_vt(brief_ns, taskc->weight) < cpuc->curr_deadline_vt - cpuc->curr_vt;
+}
+
+/*
+ * Does the running task, which is eligible, keep the CPU? For a slice since it
+ * was picked, and not against a task that weighs more or asks for less.
+ * Who went on because nobody waited was not picked again.
+ */
+static __always_inline bool preempt_protected(const struct task_ctx *taskc,
+					      const struct cpu_ctx *cpuc)
+{
+	if (!(knobs.fair & ROTA_RUN_TO_PARITY) || taskc->weight > cpuc->curr_weight)
+		return false;
+	if (!eevdf_before(cpuc->curr_vt, cpuc->curr_safe_vt))
+		return false;
+	return !(knobs.fair & ROTA_PREEMPT_SHORT) ||
+	       (taskc->slice_ns >= cpuc->curr_slice_ns && !preempt_brief_first(taskc, cpuc));
+}
+
+/* Has V reached a parked task that would be picked before this one? */
+static bool preempt_parked_wins(const struct task_ctx *taskc, struct cpu_queue *queue, u32 cpu,
+				u64 now_vt)
+{
+	struct task_struct *p;
+	u32 turns = 0;
+
+	if (!queue->parked || eevdf_before(now_vt, queue->parked_vt))
+		return false;
+	kernel_for_waiting(it, p, queue_parked_id(taskc->tier, cpu))
+	{
+		struct task_ctx *other = task_try(p);
+
+		if (other && eevdf_before(now_vt, other->vt))
+			break;
+		if (++turns > PREEMPT_LOOKS ||
+		    (other && eevdf_before(other->deadline_vt, taskc->deadline_vt)))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Would this task, which is eligible, be picked of all who wait? Not static, as
+ * queue_join.
+ */
+__noinline bool preempt_wins(const struct task_ctx *taskc, u32 cpu, u64 now_vt)
+{
+	struct cpu_queue *queue;
+	struct task_struct *p;
+	u32 turns = 0;
+
+	if (!taskc)
+		return false;
+	queue = cpu_queue(cpu_find(cpu), taskc->tier);
+	if (!cpu_waiting(queue))
+		return true;
+	if (preempt_parked_wins(taskc, queue, cpu, now_vt))
+		return false;
+	if (eevdf_before(taskc->deadline_vt, queue->floor_vt))
+		return true;
+	if (!queue->mixed)
+		return false;
+	kernel_for_waiting(it, p, queue_id(taskc->tier, cpu))
+	{
+		struct task_ctx *other = task_try(p);
+
+		if (eevdf_before(taskc->deadline_vt, p->scx.dsq_vtime))
+			break;
+		if (++turns > PREEMPT_LOOKS || (other && !eevdf_before(now_vt, other->vt)))
+			return false;
+	}
+	return true;
+}
+
+/* May a task that wakes, or comes from another CPU, take the CPU from the one that runs? */
+static bool preempt_allowed(const struct task_ctx *taskc, struct cpu_ctx *cpuc, u32 cpu)
+{
+	struct cpu_queue *queue = cpu_queue(cpuc, taskc->tier);
+	u64 now_vt;
+
+	if (cpuc->curr_rescued || READ_ONCE(cpuc->curr_raised))
+		return false;
+	if (cpuc->curr_tier != taskc->tier)
+		return cpuc->curr_tier == ROTA_BACKGROUND;
+	now_vt = eevdf_now(&queue->tree);
+	if (eevdf_before(now_vt + PREEMPT_TIE_VT, taskc->vt))
+		return false; /* not eligible */
+	/* Has the running task had its share? Else it may keep the CPU. */
+	if (eevdf_before(cpuc->curr_vt + PREEMPT_TIE_VT, now_vt) &&
+	    (preempt_protected(taskc, cpuc) ||
+	     !eevdf_before(taskc->deadline_vt, cpuc->curr_deadline_vt)))
+		return false;
+	return preempt_wins(taskc, cpu, now_vt);
+}
+
+/*
+ * Is it time to look who else is due, though a tick may be far? What runs has used its request,
+ * or has become ineligible and that is to be a reason.
+ */
+static __always_inline bool preempt_gives_way(struct cpu_ctx *cpuc, u32 tier)
+{
+	if (cpuc->curr_tier != tier || !cpuc->curr_tid || cpuc->curr_rescued ||
+	    READ_ONCE(cpuc->curr_raised))
+		return false;
+	if (!eevdf_before(cpuc->curr_vt, cpuc->curr_safe_vt))
+		return true;
+	return (knobs.fair & ROTA_ELIGIBILITY_CHECK) &&
+	       eevdf_before(eevdf_now(&cpu_queue(cpuc, tier)->tree) + PREEMPT_TIE_VT,
+			    cpuc->curr_vt);
+}
+
+/*
+ * When a choice will fall on a task that waits, if nobody comes or goes and there is only what
+ * runs: V has reached it, and that one is due later.
+ */
+static __always_inline u64 preempt_chosen_at(const struct task_ctx *taskc,
+					     const struct cpu_ctx *cpuc, u64 now_ns)
+{
+	const struct eevdf_queue *tree = &cpuc->queues[0].tree;
+	u64 now_vt = eevdf_now(tree), wait_ns = 0, due_ns = 0;
+
+	if (eevdf_before(now_vt, taskc->vt))
+		wait_ns = eevdf_ns(taskc->vt - now_vt, tree->sum_w);
+	if (!eevdf_before(taskc->deadline_vt, cpuc->curr_deadline_vt) &&
+	    eevdf_before(cpuc->curr_vt, cpuc->curr_deadline_vt))
+		due_ns = eevdf_ns(cpuc->curr_deadline_vt - cpuc->curr_vt, cpuc->curr_weight);
+	return now_ns + (wait_ns > due_ns ? wait_ns : due_ns);
+}
+
+/*
+ * A brief request that has to wait, because a turn has just begun or by EEVDF's rule: the
+ * turn ends when it need not any more, and not at the next tick. Returns whether that is now,
+ * because it waits for another one which could have the CPU.
+ */
+static __always_inline bool preempt_cut_turn(const struct task_ctx *taskc, struct cpu_ctx *cpuc,
+					     u64 now_ns)
+{
+	u64 end_ns = preempt_quantum_end(cpuc), chosen_ns;
+
+	if (!cpuc->curr_hog || !cpuc->curr_tid || cpuc->curr_tier != ROTA_FAIR ||
+	    taskc->tier != ROTA_FAIR || cpuc->curr_rescued || !(knobs.fair & ROTA_PREEMPT_SHORT) ||
+	    !queue_brief(taskc))
+		return false;
+	chosen_ns = preempt_chosen_at(taskc, cpuc, now_ns);
+	if (eevdf_before(end_ns, chosen_ns))
+		end_ns = chosen_ns;
+	if (!eevdf_before(now_ns, end_ns))
+		return true;
+	if (eevdf_before(end_ns, cpuc->curr_end_ns)) {
+		cpuc->curr_end_ns = end_ns;
+		cpuc->curr_exact = 1;
+	}
+	return false;
+}
