@@ -11,16 +11,19 @@
  * other sleeps. If it would not be chosen then, the CPU is told to choose.
  *
  * Limits: only one for each CPU, and only of the fair tier. While it is aside no other CPU finds
- * it; whoever works for longer than he used to leaves the CPU to it at a tick.
+ * it; whoever works for longer than he used to leaves the CPU at a tick, of whatever tier, and
+ * a chain of binder calls goes on elsewhere.
  */
 
-#define ASIDE_BRIEF_NS 100000 /* who used more between two sleeps does not only interrupt */
+#define ASIDE_BRIEF_NS 100000	 /* who used more between two sleeps does not only interrupt */
+#define ASIDE_LONGEST_NS 1000000 /* nobody is kept aside for longer, but to the next tick */
 
 /* A task takes the CPU from the one that runs. */
 static __always_inline void aside_note(const struct task_ctx *taskc, struct cpu_ctx *cpuc)
 {
 	cpuc->brief_next = taskc->brief_ns && taskc->brief_ns < ASIDE_BRIEF_NS &&
-			   cpuc->curr_tier == ROTA_FAIR && !cpuc->curr_rescued;
+			   taskc->used_ns < ASIDE_BRIEF_NS && cpuc->curr_tier == ROTA_FAIR &&
+			   !cpuc->curr_rescued;
 }
 
 /* Would this one be chosen if the CPU chose now? In doubt it would not. */
@@ -64,6 +67,22 @@ static __always_inline void aside_put(struct task_struct *p, struct task_ctx *ta
 	kernel_set_slice(p, left_ns);
 	taskc->aside = 1;
 	cpuc->aside = 1;
+	cpuc->aside_at_ns = now_ns;
+}
+
+/* Is somebody kept aside here for longer than a moment? */
+static __always_inline bool aside_late(const struct cpu_ctx *cpuc, u64 now_ns)
+{
+	return cpuc->aside && kernel_since(now_ns, cpuc->aside_at_ns) > ASIDE_LONGEST_NS;
+}
+
+/* A task that is aside is taken out, as when its CPUs are changed. */
+static __always_inline void aside_drop(struct task_ctx *taskc, struct cpu_ctx *cpuc)
+{
+	if (!taskc->aside)
+		return;
+	taskc->aside = 0;
+	cpuc->aside = 0;
 }
 
 /*

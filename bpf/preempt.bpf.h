@@ -45,7 +45,7 @@ static __always_inline bool preempt_brief_first(const struct task_ctx *taskc,
 
 	if (eevdf_before(cpuc->curr_at_ns, preempt_quantum_end(cpuc)))
 		return false;
-	brief_ns = queue_brief(taskc);
+	brief_ns = taskc->used_ns ? 0 : queue_brief(taskc);
 	return brief_ns &&
 	       eevdf_vt(brief_ns, taskc->weight) < cpuc->curr_deadline_vt - cpuc->curr_vt;
 }
@@ -160,7 +160,7 @@ static __always_inline bool preempt_gives_way(struct cpu_ctx *cpuc, u32 tier)
 
 /*
  * When a choice will fall on a task that waits, if nobody comes or goes and there is only what
- * runs: V has reached it, and that one is due later.
+ * runs: V has reached it, and that one is due later or has had too much. That is seen a little later.
  */
 static __always_inline u64 preempt_chosen_at(const struct task_ctx *taskc,
 					     const struct cpu_ctx *cpuc, u64 now_ns)
@@ -171,9 +171,12 @@ static __always_inline u64 preempt_chosen_at(const struct task_ctx *taskc,
 	if (eevdf_before(now_vt, taskc->vt))
 		wait_ns = eevdf_ns(taskc->vt - now_vt, tree->sum_w);
 	if (!eevdf_before(taskc->deadline_vt, cpuc->curr_deadline_vt) &&
-	    eevdf_before(cpuc->curr_vt, cpuc->curr_deadline_vt))
+	    eevdf_before(cpuc->curr_vt, cpuc->curr_deadline_vt) &&
+	    !eevdf_before(now_vt, cpuc->curr_vt))
 		due_ns = eevdf_ns(cpuc->curr_deadline_vt - cpuc->curr_vt, cpuc->curr_weight);
-	return now_ns + (wait_ns > due_ns ? wait_ns : due_ns);
+	if (due_ns > wait_ns)
+		wait_ns = due_ns;
+	return wait_ns ? now_ns + wait_ns + TIMER_NEAR_NS : now_ns;
 }
 
 /*
@@ -187,15 +190,16 @@ static __always_inline bool preempt_cut_turn(const struct task_ctx *taskc, struc
 	u64 end_ns = preempt_quantum_end(cpuc), chosen_ns;
 
 	if (!cpuc->curr_hog || !cpuc->curr_tid || cpuc->curr_tier != ROTA_FAIR ||
-	    taskc->tier != ROTA_FAIR || cpuc->curr_rescued || !(knobs.fair & ROTA_PREEMPT_SHORT) ||
-	    !queue_brief(taskc))
+	    taskc->tier != ROTA_FAIR || cpuc->curr_rescued || READ_ONCE(cpuc->curr_raised) ||
+	    !(knobs.fair & ROTA_PREEMPT_SHORT) || !queue_brief(taskc))
 		return false;
 	chosen_ns = preempt_chosen_at(taskc, cpuc, now_ns);
 	if (eevdf_before(end_ns, chosen_ns))
 		end_ns = chosen_ns;
 	if (!eevdf_before(now_ns, end_ns))
 		return true;
-	if (eevdf_before(end_ns, cpuc->curr_end_ns)) {
+	/* A turn that lasts already beyond its slice, to the tick, too. */
+	if (eevdf_before(end_ns, cpuc->curr_end_ns) || eevdf_before(cpuc->curr_end_ns, now_ns)) {
 		cpuc->curr_end_ns = end_ns;
 		cpuc->curr_exact = 1;
 	}

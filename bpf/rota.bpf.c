@@ -137,7 +137,8 @@ s32 ROTA_OP(select_cpu, struct task_struct *p, s32 prev_cpu, u64 wake_flags)
 static void update(struct task_struct *p, struct task_ctx *taskc, u32 cpu)
 {
 	taskc->rescued = 0; /* a turn that was interrupted goes on without a queue */
-	taskc->aside = 0;
+	taskc->turn_ns = 0;
+	aside_drop(taskc, cpu_find(cpu));
 	if (!task_stale(p, taskc))
 		return;
 	if (taskc->joined >= 0)
@@ -383,7 +384,7 @@ void ROTA_OP(tick, struct task_struct *p)
 		event_follow(p, taskc);
 	group_tick(now_ns);
 	place_note_load(cpuc, now_ns);
-	if ((limit_groups && limited(p, cpuc, cpu, now_ns)) ||
+	if ((limit_groups && limited(p, cpuc, cpu, now_ns)) || aside_late(cpuc, now_ns) ||
 	    outran(cpuc, cpuc->curr_tier, now_ns) || (taskc && task_misplaced(taskc)))
 		kernel_set_slice(p, 0);
 }
@@ -425,8 +426,7 @@ static void settle_in(struct task_struct *p, struct task_ctx *taskc, struct cpu_
 /* The kernel has it go on where it was, without a choice, in the same turn. */
 static void go_on(struct task_ctx *taskc, struct cpu_ctx *cpuc, u32 cpu)
 {
-	if (cpuc->curr_hog && !cpuc->curr_rescued)
-		cpuc->curr_since_ns = cpuc->curr_end_ns - taskc->slice_ns;
+	cpuc->curr_since_ns -= taskc->turn_ns;
 	pick_go_on(cpu_queue(cpuc, taskc->tier), taskc);
 	if (taskc->aside)
 		aside_go_on(taskc, cpuc, cpu);
@@ -480,6 +480,7 @@ void ROTA_OP(running, struct task_struct *p)
 static void make_room(struct task_struct *p, struct task_ctx *taskc, struct cpu_ctx *cpuc)
 {
 	taskc->ready_at_ns = kernel_now_locked();
+	taskc->turn_ns = cpuc->curr_hog ? kernel_since(taskc->ready_at_ns, cpuc->curr_since_ns) : 0;
 	if (cpuc->brief_next && !limit_groups)
 		aside_put(p, taskc, cpuc, taskc->ready_at_ns);
 }

@@ -54,15 +54,24 @@ static __always_inline void timer_start(struct cpu_ctx *cpuc, u32 cpu, u64 now_n
 	bpf_timer_start(&timer->timer, left_ns > 0 ? left_ns : 0, 0);
 }
 
-/* A task begins a turn: is it one that ends with its slice, because weights differ? */
+/*
+ * A task begins a turn: is it one that ends with its slice? That is so where the weights of those
+ * who have not slept for a slice differ, by more than a cgroup's share does from look to look.
+ */
 static __always_inline void timer_note(const struct task_ctx *taskc, struct cpu_ctx *cpuc)
 {
-	if (cpuc->curr_weight != taskc->weight)
+	u32 weight = taskc->weight, least = cpuc->hog_weight - cpuc->hog_weight / 16;
+
+	cpuc->curr_exact = 0;
+	cpuc->curr_hog = taskc->used_ns >= TIMER_HOG_SLICES * taskc->slice_ns;
+	if (taskc->used_ns < taskc->slice_ns || taskc->tier == ROTA_PRIORITY)
+		return;
+	if (weight < least || weight - least > cpuc->hog_weight / 8)
 		cpuc->uneven = TIMER_UNEVEN_TURNS;
 	else if (cpuc->uneven)
 		cpuc->uneven--;
-	cpuc->curr_exact = cpuc->uneven && taskc->used_ns >= taskc->slice_ns;
-	cpuc->curr_hog = taskc->used_ns >= TIMER_HOG_SLICES * taskc->slice_ns;
+	cpuc->hog_weight = weight;
+	cpuc->curr_exact = cpuc->uneven != 0;
 }
 
 /* Does a task run here whose turn is for the timer to end when somebody of its tier waits? */

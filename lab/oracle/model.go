@@ -56,6 +56,8 @@ type client struct {
 	overdue     bool   // a ghost that should have been let go, and that was counted
 	until       uint64 // v to which its turn lasts at most
 	over        uint64 // since when it should have left the CPU, ns; 0: it need not
+	overFirst   uint64 // since when, but for the row of wake-ups that is not over
+	overBy      uint16 // whose row that is
 	rescued     bool   // it was picked because it had waited too long
 }
 

@@ -77,9 +77,7 @@ func Check(rec *Record) Report {
 		if int(e.CPU) >= len(rec.Parts) || e.Tier < 1 || e.Tier > 2 {
 			continue // Read would have refused it
 		}
-		if e.Kind == Run {
-			r.woke[e.Writer] = 0
-		}
+		r.settles(e)
 		q := r.queueOf(e)
 		r.step(q, e)
 		q.past.remember(e, q)

@@ -1,5 +1,7 @@
 package oracle
 
+import "math"
+
 // Linger is how long a turn may go on, in ns, once it is over and somebody has come
 // who waits: until the CPU has been told so, and has chosen.
 const Linger = 1_000_000
@@ -9,6 +11,12 @@ const Linger = 1_000_000
 // one pipe. It may not leave the kernel before all are. Nor is another CPU told anything
 // before that where it takes no interrupts meanwhile: a kick is sent by one.
 const inRow = 150_000
+
+// longestRow is how long that may last, in ns: what takes longer is not one row.
+const longestRow = 5_000_000
+
+// nobody is no CPU.
+const nobody = math.MaxUint16
 
 // begins notes until when a client keeps the CPU at most: a whole slice, and what it
 // has left of its request if that is longer. Out of turn it is given time by other rules.
@@ -29,8 +37,23 @@ func (r *replay) calls(q *queue, c *client, e *Event) {
 	if ran == nil || ran == c || q.members[ran.tid] != ran || ran.state != running {
 		return
 	}
-	if (ran.over == 0 || wakes) && !ran.rescued && !before(ran.at(), ran.until) {
+	if ran.rescued || before(ran.at(), ran.until) {
+		return
+	}
+	switch {
+	case ran.over == 0:
+		ran.over, ran.overFirst, ran.overBy = e.Time, e.Time, e.Writer
+	case wakes && (e.Writer == q.cpu || e.Writer == ran.overBy) && e.Time-ran.overFirst < longestRow:
 		ran.over = e.Time
+	case e.Writer != q.cpu:
+		ran.overBy = nobody // it has been told by now
+	}
+}
+
+// settles ends the row of a CPU that runs another task, or has chosen.
+func (r *replay) settles(e *Event) {
+	if e.Kind == Run || e.Kind == Pick && e.CPU == e.Writer && (e.How == Dispatch || e.How == Keep) {
+		r.woke[e.Writer] = 0
 	}
 }
 

@@ -10,6 +10,8 @@ func TestLateTurn(t *testing.T) {
 		rescued  = 100 + iota // picked by Dispatch, after a turn by Rescue
 		twice                 // with two slices to go
 		switches              // whose wakers run in turns
+		chooses               // whose wakers go on in turns
+		told                  // whom another CPU than the one that wakes then has told
 	)
 	for _, test := range []struct {
 		name  string
@@ -37,12 +39,15 @@ func TestLateTurn(t *testing.T) {
 		{"many, by another CPU", Dispatch, 3 * ms, 1, 20, inRow - 1, Charge, Linger, false},
 		{"many, by another CPU, and late", Dispatch, 3 * ms, 1, 20, inRow - 1, Charge, Linger + 1, true},
 		{"many, by another CPU that switches", switches, 3 * ms, 1, 20, inRow - 1, Charge, Linger, true},
+		{"many, by another CPU that chooses", chooses, 3 * ms, 1, 20, inRow - 1, Charge, Linger, true},
+		{"many, when another CPU had told it", told, 3 * ms, 1, 20, inRow - 1, Charge, Linger, true},
+		{"very many, by another CPU", Dispatch, 3 * ms, 1, 2 * longestRow / inRow, inRow - 1, Charge, Linger, true},
 		{"many, one by one, by another CPU", Dispatch, 3 * ms, 1, 20, inRow, Charge, Linger, true},
 		{"many, one by one", Dispatch, 3 * ms, 0, 20, inRow, Charge, Linger, true},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			const v, request = 1000 * ms, 48 * ms
-			rec := &Record{Capacity: 1 << 10, Parts: make([][]Event, 2)}
+			rec := &Record{Capacity: 1 << 10, Parts: make([][]Event, 3)}
 			time := uint64(ms)
 			write := func(by uint16, e Event) {
 				e.Time, e.Tier, e.Writer = time, 1, by
@@ -60,19 +65,30 @@ func TestLateTurn(t *testing.T) {
 				write(0, at(Wait, 0, 1, v, deadline))
 				how = Dispatch
 			}
-			if how == switches {
+			if how >= switches {
 				how = Dispatch
 			}
 			write(0, Event{Kind: Pick, How: how, TID: 1, NowV: v})
 			write(0, Event{Kind: Run, TID: 1})
 			for i, span := uint32(0), test.ran; i < test.wakes; i, span = i+1, test.every {
 				time += span
-				write(test.by, Event{Kind: Ahead, TID: 1, Weight: 1024, Span: span})
-				write(test.by, at(Join, 0, 2+i, v, v+request))
-				write(test.by, at(Wait, 0, 2+i, v, v+request))
-				if test.how == switches {
-					rec.Parts[test.by] = append(rec.Parts[test.by], Event{Time: time, Kind: Run, CPU: test.by, Tier: 1, Writer: test.by, TID: 99})
+				by := test.by
+				if test.how == told && i == 0 {
+					by = 2
 				}
+				write(by, Event{Kind: Ahead, TID: 1, Weight: 1024, Span: span})
+				write(by, at(Join, 0, 2+i, v, v+request))
+				write(by, at(Wait, 0, 2+i, v, v+request))
+				there := Event{Time: time, CPU: by, Tier: 1, Writer: by, TID: 99}
+				switch test.how {
+				case switches:
+					there.Kind = Run
+				case chooses:
+					there.Kind, there.How = Pick, Keep
+				default:
+					continue
+				}
+				rec.Parts[by] = append(rec.Parts[by], there)
 			}
 			time += test.after
 			end := at(test.then, 0, 1, v, v+request)
