@@ -7,7 +7,8 @@
  *
  * How: EEVDF (see eevdf.h). A task joins the queue of a CPU when it becomes
  * ready there and leaves it when it sleeps or migrates, taking its lag along.
- * A turn ends with its request: where the next task is put into the queue, or at a tick.
+ * A turn ends with its request: where the next task is put into the queue, at a tick, or by
+ * the timer (see timer).
  * Beside a shorter slice it ends so after that slice, though the request
  * goes on: otherwise who asks for 100 us would wait for 100 ms.
  * The running task's progress is added to V ahead of its charge, so that a
