@@ -63,8 +63,8 @@ var slack = []struct {
 	{"rota+classes: wake-up latency under one CPU hog", 8},
 	{"round trip", 2},
 	{"512 threads meet 20 times", 1.6},
-	// What is left is by chance: medians are about 1 %, see docs/figures.md.
-	{"change places", 3.5},
+	// What is left is by chance: 0.6 to 4 % by seed, see docs/figures.md.
+	{"change places", 5},
 	// A caller that is preempted between two clock readings may go on elsewhere.
 	{"answered on the caller's CPU", 1.05},
 	// Few calls are made beside hackbench: one that misses is 2 %.
