@@ -154,8 +154,9 @@ func checkWaits(t *testing.T, found map[string]waits) {
 	if w := found["ended"]; w.EndedEarly == "" || w.Seconds > 10 {
 		t.Errorf("the process has ended, the measurement not: %+v", w)
 	}
+	// Of three rounds one may be interrupted: what is left for the switch can then be less than nothing.
 	s := found["switch"]
-	if s.SwitchesPerRound < 2 || s.SwitchesPerRound > 3 || s.SwitchNanos.Min <= 0 || s.RoundNanos.Median < 2*s.PairNanos.Median {
+	if s.SwitchesPerRound < 2 || s.SwitchesPerRound > 3 || s.SwitchNanos.Median <= 0 || s.RoundNanos.Median < 2*s.PairNanos.Median {
 		t.Errorf("switch: %+v", s)
 	}
 }
