@@ -97,13 +97,13 @@ struct cpu_ctx {
 	u64 adopt_at_ns;	    /* when to look at those of other CPUs */
 	u32 local_taken;	    /* a task went to the local queue and has not run yet */
 	u32 took_head;		    /* the next to run was the head of its queue */
+	u32 hog_weight;		    /* of the one that ran last of those who don't sleep */
 	u32 uneven;		    /* for so many turns of such more their weights differ */
 	u32 curr_exact;		    /* what runs is to have no more than its slice */
 	u32 curr_hog;		    /* what runs has not slept for long */
 	u32 brief_next;		    /* who takes this CPU will soon have left it again */
 	u32 aside;		    /* who ran is in the local queue, and goes on after that */
 	u64 aside_at_ns;	    /* since when */
-	u32 hog_weight;		    /* of the one that ran last of those who don't sleep */
 	/* Boosted tasks that this CPU is to take: a ring, see inherit_call(). */
 	u32 calls[CPU_CALLS];
 	u32 called;   /* atomic add; partner: inherit_answer() */

@@ -177,7 +177,7 @@ static void pick_enqueue(struct task_struct *p, struct task_ctx *taskc, struct c
 	}
 	if (taskc->joined >= 0 && taskc->joined != cpu)
 		queue_leave(taskc, cpu, false);
-	comes = wakes || taskc->rest_vt; /* from another CPU */
+	comes = wakes || taskc->rest_vt; /* from another CPU, or with another weight */
 	if (taskc->joined < 0)
 		queue_join(taskc, cpu, now_ns);
 	else

@@ -142,14 +142,20 @@ static bool preempt_allowed(const struct task_ctx *taskc, struct cpu_ctx *cpuc, 
 	return preempt_wins(taskc, cpu, now_vt);
 }
 
+/* Does a task of this tier run here, by its own right? Else others of the tier don't end its turn. */
+static __always_inline bool preempt_may_end(const struct cpu_ctx *cpuc, u32 tier)
+{
+	return cpuc->curr_tier == tier && cpuc->curr_tid && !cpuc->curr_rescued &&
+	       !READ_ONCE(cpuc->curr_raised);
+}
+
 /*
  * Is it time to look who else is due, though a tick may be far? What runs has used its request,
  * or has become ineligible and that is to be a reason.
  */
 static __always_inline bool preempt_gives_way(struct cpu_ctx *cpuc, u32 tier)
 {
-	if (cpuc->curr_tier != tier || !cpuc->curr_tid || cpuc->curr_rescued ||
-	    READ_ONCE(cpuc->curr_raised))
+	if (!preempt_may_end(cpuc, tier))
 		return false;
 	if (!eevdf_before(cpuc->curr_vt, cpuc->curr_safe_vt))
 		return true;
@@ -189,8 +195,7 @@ static __always_inline bool preempt_cut_turn(const struct task_ctx *taskc, struc
 {
 	u64 end_ns = preempt_quantum_end(cpuc), chosen_ns;
 
-	if (!cpuc->curr_hog || !cpuc->curr_tid || cpuc->curr_tier != ROTA_FAIR ||
-	    taskc->tier != ROTA_FAIR || cpuc->curr_rescued || READ_ONCE(cpuc->curr_raised) ||
+	if (!cpuc->curr_hog || taskc->tier != ROTA_FAIR || !preempt_may_end(cpuc, ROTA_FAIR) ||
 	    !(knobs.fair & ROTA_PREEMPT_SHORT) || !queue_brief(taskc))
 		return false;
 	chosen_ns = preempt_chosen_at(taskc, cpuc, now_ns);

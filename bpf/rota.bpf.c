@@ -119,10 +119,10 @@ s32 ROTA_OP(select_cpu, struct task_struct *p, s32 prev_cpu, u64 wake_flags)
 		return prev_cpu;
 	cpu = here ? bpf_get_smp_processor_id()
 		   : choose_cpu(p, taskc->own, prev_cpu, wake_flags, &idle);
-	if (here || idle) { /* before the one that the waker took the CPU from */
+	if (here || idle) {
 		taskc->ready_at_ns = kernel_now();
 		cpu_counters(cpu)->direct++;
-		kernel_insert(p, DSQ_LOCAL, taskc->slice_ns, ENQ_HEAD);
+		kernel_insert(p, DSQ_LOCAL, taskc->slice_ns, ENQ_HEAD); /* before who is aside */
 		return cpu;
 	}
 	if (taskc->tier == ROTA_PRIORITY) {

@@ -67,17 +67,17 @@ struct task_ctx {
 	u32 group_epoch; /* of the scale in its weight */
 	u16 group;	 /* its cgroup, see group.bpf.h */
 	u32 counter_epoch; /* of the counters that bound is from */
+	u32 turn_ns;	   /* what it had of the turn that was interrupted */
 	u32 class;	   /* atomic exchange: hooks and the daemon change it */
-	u16 bound;   /* how much of its work waits for memory, of PACE_FULL; COUNTER_UNKNOWN */
-	u8 tier;     /* that it competes in; may lag behind its class until refreshed */
-	u32 turn_ns; /* what it had of the turn that was interrupted */
-	u8 aside;    /* it goes on where who took its CPU has left, see aside.bpf.h */
-	u8 rescued;  /* it was moved forward by the starvation bound */
-	u8 fresh;    /* new: its first request is half as long (eevdf: PLACE_DEADLINE_INITIAL) */
-	u8 overdue;  /* it runs although its group has used up its cpu.max */
-	u8 arrives;  /* it has not run since it came from another scheduling class */
-	u8 alone;    /* its class is not for its children, see class_inherit() */
-	u8 owes;     /* such calls that it has taken and not answered, see given */
+	u16 bound;  /* how much of its work waits for memory, of PACE_FULL; COUNTER_UNKNOWN */
+	u8 tier;    /* that it competes in; may lag behind its class until refreshed */
+	u8 aside;   /* it goes on where who took its CPU has left, see aside.bpf.h */
+	u8 rescued; /* it was moved forward by the starvation bound */
+	u8 fresh;   /* new: its first request is half as long (eevdf: PLACE_DEADLINE_INITIAL) */
+	u8 overdue; /* it runs although its group has used up its cpu.max */
+	u8 arrives; /* it has not run since it came from another scheduling class */
+	u8 alone;   /* its class is not for its children, see class_inherit() */
+	u8 owes;    /* such calls that it has taken and not answered, see given */
 };
 
 struct {
