@@ -23,6 +23,9 @@ func (m Machine) find(ctx context.Context) (string, error) {
 		return "", fmt.Errorf("%s: not on this machine; install QEMU 8.1 or newer: %s", name, m.whence())
 	}
 	version, err := exec.CommandContext(ctx, path, "--version").Output()
+	if ctx.Err() != nil {
+		return "", fmt.Errorf("%s --version: %w", path, ctx.Err())
+	}
 	if err != nil {
 		return "", fmt.Errorf("%s --version: %w", path, err)
 	}
