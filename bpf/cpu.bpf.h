@@ -71,11 +71,12 @@ struct cpu_ctx {
 	u32 curr_weight;
 	u32 curr_bound; /* how much of its work waits for memory, see pace.bpf.h */
 	u32 llc;
-	u32 place;	/* in its cache domain, see llc_cpus */
-	u32 owner;	/* whose CPU it is: class + 1, 0: everybody's; written by rota_own() */
-	u32 lends;	/* and it runs others' tasks while it would be idle */
-	u64 curr_at_ns; /* when it started, or was last charged ahead */
-	u64 curr_vt;	/* its virtual time at curr_at_ns */
+	u32 place;	 /* in its cache domain, see llc_cpus */
+	u32 owner;	 /* whose CPU it is: class + 1, 0: everybody's; written by rota_own() */
+	u32 lends;	 /* and others may have it at times, see lend_now() */
+	u64 owned_at_ns; /* when a task of its owner last ran here, about */
+	u64 curr_at_ns;	 /* when it started, or was last charged ahead */
+	u64 curr_vt;	 /* its virtual time at curr_at_ns */
 	u64 curr_deadline_vt; /* end of its request */
 	u64 curr_slice_ns;    /* its request */
 	u64 curr_safe_vt;     /* so far it keeps the CPU against its like */

@@ -50,6 +50,7 @@ typedef _Bool bool;
 #define ESRCH 3
 #define EAGAIN 11
 #define ENOMEM 12
+#define EBUSY 16
 #define EEXIST 17
 
 #define CLOCK_MONOTONIC 1
@@ -280,6 +281,7 @@ void scx_bpf_put_cpumask(const struct cpumask *mask) __ksym;
 struct bpf_cpumask *bpf_cpumask_create(void) __ksym;
 void bpf_cpumask_release(struct bpf_cpumask *mask) __ksym;
 void bpf_cpumask_set_cpu(u32 cpu, struct bpf_cpumask *mask) __ksym;
+void bpf_cpumask_clear_cpu(u32 cpu, struct bpf_cpumask *mask) __ksym;
 void scx_bpf_kick_cpu(s32 cpu, u64 flags) __ksym;
 s32 scx_bpf_dsq_nr_queued(u64 dsq_id) __ksym;
 int bpf_iter_scx_dsq_new(struct bpf_iter_scx_dsq *it, u64 dsq_id, u64 flags) __ksym __weak;

@@ -13,28 +13,15 @@
  * is on a CPU where it does not belong is sent elsewhere where it enters a queue, and an owned
  * CPU clears its queues before it takes from them (place).
  *
- * A CPU that is lent runs others' tasks while it would be idle, and leaves them when a task
- * of its owner wakes: those of tier priority when their turn ends, all others at once.
+ * A CPU that is lent (lend) runs others' tasks while it would be idle, and leaves them when a
+ * task of its owner wakes: those of tier priority when their turn ends, all others at once.
  *
  * Limits: who may run nowhere else stays, and is counted: tasks bound to the CPU and the
  * kernel's own threads of that CPU. On a kernel without scx_bpf_select_cpu_and (before
  * 6.16) no CPU can be owned.
  */
 
-#define OWN_LENDS (1 << 16)
-
-struct own_masks {
-	struct bpf_cpumask __kptr *shared; /* CPUs that may take anybody while they are idle */
-};
-
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__type(key, u32);
-	__type(value, struct own_masks);
-	__uint(max_entries, 1);
-} own_masks SEC(".maps");
-
-u32 cpu_owner[ROTA_MAX_CPUS]; /* set by the daemon: class + 1, OWN_LENDS; 0: everybody's */
+u32 cpu_owner[ROTA_MAX_CPUS]; /* set by the daemon: class + 1, LEND_CPU; 0: everybody's */
 u32 own_cpus;		      /* how many CPUs belong to classes; 0: nothing of this is asked */
 
 /* The queue where the priority tasks wait that belong on this CPU. */
@@ -48,7 +35,7 @@ static __always_inline u64 own_queue(const struct cpu_ctx *cpuc)
 /* Does a CPU pull no tasks from others because they would not belong here? */
 static __always_inline bool own_closed(const struct cpu_ctx *cpuc)
 {
-	return READ_ONCE(cpuc->owner) && !READ_ONCE(cpuc->lends);
+	return READ_ONCE(cpuc->owner) && !lend_now(cpuc);
 }
 
 /* An idle CPU of a class, which is idle no more for others; -1: none. */
@@ -69,11 +56,7 @@ static s32 own_find_idle(struct task_struct *p, u32 own)
 
 static __always_inline const struct cpumask *own_shared(void)
 {
-	struct own_masks *masks;
-	u32 zero = 0;
-
-	masks = bpf_map_lookup_elem(&own_masks, &zero);
-	return masks ? (const struct cpumask *)masks->shared : NULL;
+	return (const struct cpumask *)lend_mask();
 }
 
 /* The same by the kernel's rule for what wakes, for who owns none. */
@@ -103,33 +86,6 @@ static s32 own_pick_idle(struct task_struct *p, u32 own)
 		return own_find_idle(p, own);
 	shared = own_shared();
 	return shared ? scx_bpf_pick_idle_cpu(shared, 0) : -1;
-}
-
-/* Makes the mask of the CPUs that may take anybody. */
-static s32 own_share(void)
-{
-	struct bpf_cpumask *shared;
-	struct own_masks *masks;
-	u32 cpu, zero = 0;
-
-	masks = bpf_map_lookup_elem(&own_masks, &zero);
-	shared = bpf_cpumask_create();
-	if (!masks || !shared) {
-		if (shared)
-			bpf_cpumask_release(shared);
-		return -ENOMEM;
-	}
-	kernel_for(cpu, 0, topology.nr_cpus)
-	{
-		u32 owner = cpu_owner[cpu & (ROTA_MAX_CPUS - 1)];
-
-		if (!owner || owner & OWN_LENDS)
-			bpf_cpumask_set_cpu(cpu, shared);
-	}
-	shared = bpf_kptr_xchg(&masks->shared, shared);
-	if (shared)
-		bpf_cpumask_release(shared);
-	return 0;
 }
 
 /* Does a CPU look into this queue on which the task may run? */
@@ -192,8 +148,27 @@ static void own_take_over(u32 cpu)
 	struct cpu_ctx *cpuc = cpu_find(cpu);
 	u32 owner = cpu_owner[cpu & (ROTA_MAX_CPUS - 1)];
 
-	WRITE_ONCE(cpuc->lends, owner & OWN_LENDS);
-	WRITE_ONCE(cpuc->owner, owner & ~OWN_LENDS);
+	WRITE_ONCE(cpuc->lends, owner & LEND_CPU);
+	WRITE_ONCE(cpuc->owner, owner & ~LEND_CPU);
+}
+
+/* What the classes need that have CPUs: a queue, and a timer if they lend them. */
+static s32 own_prepare(void)
+{
+	s32 err = 0;
+	u32 n;
+
+	kernel_for(n, 1, ROTA_MAX_CLASSES + 1)
+	{
+		if (!task_own_at(n - 1))
+			continue;
+		err = scx_bpf_create_dsq(QUEUE_OWNED(n), -1);
+		if (!err || err == -EEXIST)
+			err = lend_reset(n - 1);
+		if (err)
+			break;
+	}
+	return err;
 }
 
 /* A CPU goes offline: who waits for its owner's CPUs may have none any more. */
@@ -211,22 +186,25 @@ static void own_offline(struct cpu_ctx *cpuc)
 SEC("syscall")
 int rota_own(void *args)
 {
-	s32 err = own_share();
+	struct bpf_cpumask *shared;
+	s32 err = own_prepare();
 	u32 n;
 
 	if (err)
 		return err;
-	kernel_for(n, 1, ROTA_MAX_CLASSES + 1)
-	{
-		err = task_own_at(n - 1) ? scx_bpf_create_dsq(QUEUE_OWNED(n), -1) : 0;
-		if (err && err != -EEXIST)
-			return err;
-	}
+	shared = bpf_cpumask_create();
+	if (!shared)
+		return -ENOMEM;
 	/* All of them before any looks: who must leave one is not to go to the next. */
 	kernel_for(n, 0, topology.nr_cpus)
 	{
 		own_take_over(n);
+		if (!cpu_find(n)->owner || lend_now(cpu_find(n)))
+			bpf_cpumask_set_cpu(n, shared);
 	}
+	err = lend_set_mask(shared);
+	if (err)
+		return err;
 	task_outdate_all();
 	kernel_for(n, 0, topology.nr_cpus)
 	{

@@ -413,7 +413,7 @@ __noinline bool place_balance(u32 cpu, u64 now_ns)
 static __always_inline bool place_astray(struct task_struct *p, const struct task_ctx *taskc,
 					 const struct cpu_ctx *cpuc, u32 cpu)
 {
-	return cpuc->owner != taskc->own && !cpuc->lends && place_home(p, taskc->own, cpu) >= 0;
+	return cpuc->owner != taskc->own && !lend_now(cpuc) && place_home(p, taskc->own, cpu) >= 0;
 }
 
 /* A task enters a queue of a CPU where it does not belong: it goes home, if it may. */

@@ -59,6 +59,7 @@
 #include "queue.bpf.h"
 #include "preempt.bpf.h"
 #include "pick.bpf.h"
+#include "lend.bpf.h"
 #include "own.bpf.h"
 #include "priority.bpf.h"
 #include "limit.bpf.h"
@@ -117,6 +118,7 @@ s32 ROTA_OP(select_cpu, struct task_struct *p, s32 prev_cpu, u64 wake_flags)
 		task_refresh(p, taskc);
 	if (limit_groups && limit_over(p, taskc, kernel_now()))
 		return prev_cpu;
+	lend_wake(taskc->own);
 	cpu = here ? bpf_get_smp_processor_id()
 		   : choose_cpu(p, taskc->own, prev_cpu, wake_flags, &idle);
 	if (here || idle) {
@@ -161,6 +163,7 @@ static void compete(struct task_struct *p, struct task_ctx *taskc, struct cpu_ct
 /* For who may run on one CPU only select_cpu is not asked, and nobody says who wakes to sleep. */
 static void wake_unasked(struct task_struct *p, struct task_ctx *taskc)
 {
+	lend_wake(taskc->own);
 	if (taskc->waits)
 		inherit_wake(p, taskc);
 	if (p->nr_cpus_allowed == 1 && knobs.inherit & INHERIT_WAKERS && !(p->flags & PF_KTHREAD))
@@ -211,6 +214,8 @@ static void charge(struct task_struct *p, struct task_ctx *taskc, struct cpu_ctx
 	queue_charge(taskc, cpuc, done_ns);
 	if (cpuc->owner && cpuc->owner != taskc->own)
 		place_count(p, taskc, cpuc, cpu, delta_ns);
+	else if (cpuc->owner)
+		WRITE_ONCE(cpuc->owned_at_ns, kernel_now_locked());
 	if (limit_groups && taskc->group)
 		limit_charge(taskc->group, delta_ns, kernel_now_locked());
 

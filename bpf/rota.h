@@ -58,16 +58,16 @@ struct rota_knobs {
 
 /* One class. Set by the daemon. */
 struct rota_class {
-	__u64 slice_ns;	    /* request in ns; 0: the default of the knobs */
-	__u64 cap_ns;	    /* CPU time per window and CPU while others wait; priority only */
-	__u32 weight;	    /* 1..10000 inside the tier, 100: as nice 0 */
-	__u32 tier;	    /* enum rota_tier */
-	__u32 inherit;	    /* 1: what its tasks wait for runs at their level; priority only */
-	__u32 dynamic;	    /* 1: who wakes asks for what it lately used; priority only */
-	__u32 own_first;    /* the CPUs that belong to it are among these; priority only */
-	__u32 own_end;	    /* 0: it has none */
-	__u32 memory_bound; /* of 1024: its time that does not change with the frequency */
-	__u32 pad;
+	__u64 slice_ns;	     /* request in ns; 0: the default of the knobs */
+	__u64 cap_ns;	     /* CPU time per window and CPU while others wait; priority only */
+	__u32 weight;	     /* 1..10000 inside the tier, 100: as nice 0 */
+	__u32 tier;	     /* enum rota_tier */
+	__u32 inherit;	     /* 1: what its tasks wait for runs at their level; priority only */
+	__u32 dynamic;	     /* 1: who wakes asks for what it lately used; priority only */
+	__u32 own_first;     /* the CPUs that belong to it are among these; priority only */
+	__u32 own_end;	     /* 0: it has none */
+	__u32 memory_bound;  /* of 1024: its time that does not change with the frequency */
+	__u32 lend_after_ns; /* lent CPUs are when its tasks ran on none of them for so long */
 };
 
 /* Counters of the processor, see counter.bpf.h. Set by the daemon. */

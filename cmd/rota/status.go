@@ -104,7 +104,10 @@ func writeOwners(w io.Writer, classes []api.Class) {
 		if len(c.CPUs) > 0 {
 			words = "CPUs " + cpulist.String(c.CPUs)
 		}
-		if c.CPUsLent {
+		switch {
+		case c.CPUsLentAfterMicros > 0:
+			words += fmt.Sprintf(", lent after %v without a task of the class", time.Duration(c.CPUsLentAfterMicros)*time.Microsecond)
+		case c.CPUsLent:
 			words += ", lent while idle"
 		}
 		if c.CPUsNote != "" {

@@ -68,19 +68,21 @@ type Config struct {
 
 // Class is one class, what it promises and what it got.
 type Class struct {
-	Name          string  `json:"name"`
-	Tier          string  `json:"tier"`
-	Weight        uint32  `json:"weight"`
-	SliceMicros   int64   `json:"sliceMicros"`
-	CapPercent    float64 `json:"capPercent"` // 0: no cap
-	Line          int     `json:"line"`       // in the configuration; 0: built in
-	Rules         int     `json:"rules"`      // rules that give this class
-	CPUs          []int   `json:"cpus"`       // that belong to it; empty: none does
-	CPUsLent      bool    `json:"cpusLent"`   // others may use them while they would be idle
-	CPUsNote      string  `json:"cpusNote"`   // why it has not the CPUs that it wants; empty: it has
-	Tasks         uint64  `json:"tasks"`
-	RuntimeMicros int64   `json:"runtimeMicros"`
-	SharePercent  float64 `json:"sharePercent"` // of the CPU time of all classes
+	Name        string  `json:"name"`
+	Tier        string  `json:"tier"`
+	Weight      uint32  `json:"weight"`
+	SliceMicros int64   `json:"sliceMicros"`
+	CapPercent  float64 `json:"capPercent"` // 0: no cap
+	Line        int     `json:"line"`       // in the configuration; 0: built in
+	Rules       int     `json:"rules"`      // rules that give this class
+	CPUs        []int   `json:"cpus"`       // that belong to it; empty: none does
+	CPUsLent    bool    `json:"cpusLent"`   // others may use them while they would be idle
+	// But only once no task of the class has run on any of them for so long; 0: when one is idle.
+	CPUsLentAfterMicros int64   `json:"cpusLentAfterMicros"`
+	CPUsNote            string  `json:"cpusNote"` // why it has not the CPUs that it wants; empty: it has
+	Tasks               uint64  `json:"tasks"`
+	RuntimeMicros       int64   `json:"runtimeMicros"`
+	SharePercent        float64 `json:"sharePercent"` // of the CPU time of all classes
 	// What the same would have taken at full speed, where frequency fairness is on.
 	ProgressMicros       int64    `json:"progressMicros"`
 	ProgressSharePercent float64  `json:"progressSharePercent"` // of that of all classes

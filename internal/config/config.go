@@ -21,6 +21,9 @@ const (
 	MinWeight          = 1
 	MaxWeight          = 10000
 
+	MinLendAfter = 100 * time.Microsecond
+	MaxLendAfter = time.Second
+
 	MinAccessLatency = time.Nanosecond
 	MaxAccessLatency = time.Millisecond
 

@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	"go.yaml.in/yaml/v3"
 
@@ -20,6 +21,9 @@ type CPUs struct {
 	List  []int // these, in their order; nil: rota chooses
 	// Lend: others may use them while they would be idle.
 	Lend bool
+	// LendAfter: but only once no task of the class has run on any of them for so long,
+	// MinLendAfter..MaxLendAfter; 0: whenever one is idle.
+	LendAfter time.Duration
 	// Follow and Avoid name devices: choose CPUs that serve their interrupts, or others.
 	Follow, Avoid string
 }
@@ -36,6 +40,7 @@ func (r *reader) cpus(n *yaml.Node, object string, class *Class) {
 	r.mapping(n, object, []field{
 		{"dedicated", value(r, object, "dedicated", parseDedicated, &asked)},
 		{"lend", value(r, object, "lend", parseSwitch, &class.CPUs.Lend)},
+		{"lendAfter", value(r, object, "lendAfter", parseLendAfter, &class.CPUs.LendAfter)},
 		{"followInterrupts", value(r, object, "followInterrupts", parseDevice, &class.CPUs.Follow)},
 		{"avoidInterrupts", value(r, object, "avoidInterrupts", parseDevice, &class.CPUs.Avoid)},
 	})
@@ -45,6 +50,8 @@ func (r *reader) cpus(n *yaml.Node, object string, class *Class) {
 		r.fault(n.Line, "add dedicated: a number of CPUs, or a list as \"2-3\"", "%s: says not which", object)
 	case class.CPUs.List != nil && (class.CPUs.Follow != "" || class.CPUs.Avoid != ""):
 		r.fault(n.Line, "remove it, or write dedicated: a number of CPUs", "%s: interrupts choose nothing where CPUs are listed", object)
+	case class.CPUs.LendAfter != 0 && !class.CPUs.Lend:
+		r.fault(n.Line, "add lend: true, or remove it", "%s: lendAfter: nothing is lent", object)
 	}
 }
 
@@ -98,6 +105,10 @@ func parseCPUs(text string) ([]int, error) {
 		}
 	}
 	return list, nil
+}
+
+func parseLendAfter(text string) (time.Duration, error) {
+	return parseDuration(text, MinLendAfter, MaxLendAfter)
 }
 
 func parseDevice(text string) (string, error) {

@@ -128,6 +128,8 @@ func TestParseFaults(t *testing.T) {
 		{"cpus below priority", "classes: [{name: a, cpus: {dedicated: 1}}]", `f:1: class "a": tier fair cannot own CPUs: remove it, or set tier: priority`},
 		{"cpus for all the rest", "classes: [{name: default, tier: priority, cpus: {dedicated: 1}}]", `f:1: class "default": cannot own CPUs, every task that no rule matches is in it: give CPUs to a class of your own`},
 		{"no number of cpus", "classes: [{name: a, tier: priority, cpus: {lend: true}}]", `f:1: class "a": cpus: says not which: add dedicated: a number of CPUs, or a list as "2-3"`},
+		{"lent after nothing", "classes: [{name: a, tier: priority, cpus: {dedicated: 1, lendAfter: 1ms}}]", `f:1: class "a": cpus: lendAfter: nothing is lent: add lend: true, or remove it`},
+		{"lent too soon", "classes: [{name: a, tier: priority, cpus: {dedicated: 1, lend: true, lendAfter: 10us}}]", `f:1: class "a": cpus: lendAfter "10us" is out of range: must be 100us..1s`},
 		{"cpus", "classes: [{name: a, tier: priority, cpus: {dedicated: 0}}]", `f:1: class "a": cpus: dedicated "0" is out of range: must be 1..1023`},
 		{"a list of cpus", "classes: [{name: a, tier: priority, cpus: {dedicated: \"2-x\"}}]", `f:1: class "a": cpus: dedicated "2-x" is not a list of CPUs: write numbers up to 1023, as "2-3" or "2,5", and "2-2" for one`},
 		{"cpus in order", "classes: [{name: a, tier: priority, cpus: {dedicated: \"2,1\"}}]", `f:1: class "a": cpus: dedicated "2,1" is not in order: write each CPU once, the smallest first`},

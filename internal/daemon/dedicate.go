@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"rota/internal/config"
 	"rota/internal/cpulist"
 	"rota/internal/dedicate"
 	"rota/internal/sched"
@@ -153,12 +154,20 @@ func (p *plan) granted(grants []dedicate.Grant) *plan {
 		slot.class.Own, slot.note = sched.Own{}, ""
 		for _, grant := range grants {
 			if grant.Class == slot.class.Name {
-				slot.class.Own = sched.Own{CPUs: grant.CPUs, Lend: slot.cpus.Lend && len(grant.CPUs) > 0}
+				slot.class.Own = own(slot.cpus, grant.CPUs)
 				slot.note = strings.Trim(grant.Refused+"; "+grant.Missing, "; ")
 			}
 		}
 	}
 	return &next
+}
+
+// own is what a class has of these CPUs.
+func own(asked config.CPUs, cpus []int) sched.Own {
+	if len(cpus) == 0 {
+		return sched.Own{}
+	}
+	return sched.Own{CPUs: cpus, Lend: asked.Lend, LendAfter: asked.LendAfter}
 }
 
 // sweep looks for tasks that wait where nobody looks any more.

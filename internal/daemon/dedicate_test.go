@@ -14,7 +14,7 @@ import (
 	"rota/internal/config"
 )
 
-const ownerConfig = "classes: [{name: a, tier: priority, cpus: {dedicated: 1, lend: true}}]\n"
+const ownerConfig = "classes: [{name: a, tier: priority, cpus: {dedicated: 1, lend: true, lendAfter: 2ms}}]\n"
 
 // online says which CPUs of the fake machine are online.
 func online(t *testing.T, d *Daemon, list string) {
@@ -46,10 +46,10 @@ func TestDedicate(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		done := start(ctx, d)
 		synctest.Wait()
-		if c := owner(t, d); !reflect.DeepEqual(c.CPUs, []int{3}) || !c.CPUsLent || c.CPUsNote != "" {
-			t.Errorf("at first: %v, lent %v, %q", c.CPUs, c.CPUsLent, c.CPUsNote)
+		if c := owner(t, d); !reflect.DeepEqual(c.CPUs, []int{3}) || !c.CPUsLent || c.CPUsLentAfterMicros != 2000 || c.CPUsNote != "" {
+			t.Errorf("at first: %v, lent %v after %d us, %q", c.CPUs, c.CPUsLent, c.CPUsLentAfterMicros, c.CPUsNote)
 		}
-		if own := f.last().Classes[1].Own; !reflect.DeepEqual(own.CPUs, []int{3}) || !own.Lend {
+		if own := f.last().Classes[1].Own; !reflect.DeepEqual(own.CPUs, []int{3}) || !own.Lend || own.LendAfter != 2*time.Millisecond {
 			t.Errorf("the scheduler was told %+v", own)
 		}
 		online(t, d, "0-2") // CPU 3 goes offline
@@ -66,7 +66,7 @@ func TestDedicate(t *testing.T) {
 		online(t, d, "0")
 		time.Sleep(2 * lookEvery)
 		synctest.Wait()
-		if c := owner(t, d); len(c.CPUs) != 0 || c.CPUsLent || c.CPUsNote != "no CPU would be left for all others" {
+		if c := owner(t, d); len(c.CPUs) != 0 || c.CPUsLent || c.CPUsLentAfterMicros != 0 || c.CPUsNote != "no CPU would be left for all others" {
 			t.Errorf("with one CPU: %v, %q", c.CPUs, c.CPUsNote)
 		}
 		cancel()

@@ -97,18 +97,19 @@ func classes(p *plan, stats []sched.ClassStats) []api.Class {
 			continue
 		}
 		c := api.Class{
-			Name:               s.class.Name,
-			Tier:               s.class.Tier.String(),
-			Weight:             s.class.Weight,
-			SliceMicros:        p.slice(s.class).Microseconds(),
-			CapPercent:         float64(s.class.Cap) / 10,
-			Rules:              s.rules,
-			Line:               s.line,
-			CPUs:               append([]int{}, s.class.Own.CPUs...),
-			CPUsLent:           s.class.Own.Lend,
-			CPUsNote:           s.note,
-			MemoryBoundPercent: 100 * float64(s.class.MemoryBound) / sched.FullSpeed,
-			WaitHistogram:      []uint64{},
+			Name:                s.class.Name,
+			Tier:                s.class.Tier.String(),
+			Weight:              s.class.Weight,
+			SliceMicros:         p.slice(s.class).Microseconds(),
+			CapPercent:          float64(s.class.Cap) / 10,
+			Rules:               s.rules,
+			Line:                s.line,
+			CPUs:                append([]int{}, s.class.Own.CPUs...),
+			CPUsLent:            s.class.Own.Lend,
+			CPUsLentAfterMicros: s.class.Own.LendAfter.Microseconds(),
+			CPUsNote:            s.note,
+			MemoryBoundPercent:  100 * float64(s.class.MemoryBound) / sched.FullSpeed,
+			WaitHistogram:       []uint64{},
 		}
 		if i < len(stats) {
 			count(&c, stats[i])

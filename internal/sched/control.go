@@ -36,6 +36,9 @@ func (p Params) validate() error {
 		if slices.ContainsFunc(class.Own.CPUs, func(cpu int) bool { return cpu < 0 || cpu >= maxCPUs }) || (len(class.Own.CPUs) > 0 && class.Tier != Priority) {
 			return fmt.Errorf("class %q: CPUs %v: must be 0..%d, of tier priority", class.Name, class.Own.CPUs, maxCPUs-1)
 		}
+		if class.Own.LendAfter < 0 || class.Own.LendAfter > time.Second {
+			return fmt.Errorf("class %q: CPUs are lent after %v: must be 0..1s", class.Name, class.Own.LendAfter)
+		}
 		if class.Slice != 0 && (class.Slice < 100*time.Microsecond || class.Slice > 100*time.Millisecond) {
 			return fmt.Errorf("class %q: slice %v: must be 100us..100ms", class.Name, class.Slice)
 		}
@@ -105,6 +108,9 @@ func (p Params) classes() []rotaClass {
 		if class.Dynamic {
 			table[i].Dynamic = 1
 		}
+		if class.Own.Lend {
+			table[i].LendAfterNs = uint32(class.Own.LendAfter)
+		}
 		if len(class.Own.CPUs) > 0 {
 			table[i].OwnFirst, table[i].OwnEnd = uint32(slices.Min(class.Own.CPUs)), uint32(slices.Max(class.Own.CPUs))+1
 		}
@@ -120,7 +126,7 @@ func (p Params) owners() (table []uint32, owned uint32) {
 		for _, cpu := range class.Own.CPUs {
 			table[cpu] = uint32(i) + 1
 			if class.Own.Lend {
-				table[cpu] |= ownLends
+				table[cpu] |= lendCPU
 			}
 			owned++
 		}

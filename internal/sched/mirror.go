@@ -22,8 +22,8 @@ const (
 	fairBriefRequests    = 8
 )
 
-// ownLends marks an owner of a CPU that others may use while it would be idle.
-const ownLends = 1 << 16
+// lendCPU marks an owner of a CPU that others may use while it would be idle.
+const lendCPU = 1 << 16
 
 // Why a task waits for another: the index of a counter, and the bit of a switch.
 const (
@@ -70,7 +70,7 @@ type rotaClass struct {
 	OwnFirst    uint32
 	OwnEnd      uint32
 	MemoryBound uint32
-	Pad         uint32
+	LendAfterNs uint32
 }
 
 type rotaClassStats struct {

@@ -61,6 +61,8 @@ const FullSpeed = 1024
 type Own struct {
 	CPUs []int
 	Lend bool // others may use them while they would be idle
+	// LendAfter: but only while no task of the class has run on any of them for so long, 0..1s.
+	LendAfter time.Duration
 }
 
 // Params are the knobs of the scheduler. All of them can be changed while it

@@ -23,6 +23,8 @@ const (
 	// ownedSettle is how soon CPUs are chosen anew when one went: rota looks each second.
 	ownedSettle = 2500 * time.Millisecond
 	ownedHogs   = 2 // tasks of the owner, and CPUs that it has
+	// ownedUnlent is how long a class may not run before its CPUs are lent, in one step.
+	ownedUnlent = 100 * time.Millisecond
 )
 
 const (
@@ -33,6 +35,7 @@ rules:
 `
 	ownedWord = `cpus: {dedicated: 2}`
 	lentWord  = `cpus: {dedicated: 2, lend: true}`
+	laterWord = `cpus: {dedicated: 2, lend: true, lendAfter: 100ms}`
 )
 
 // withCPUs is sharedConfig with CPUs for the class.
@@ -48,6 +51,7 @@ func withCPUsOf(config, word string) string {
 func owned() Scenario {
 	only := func(b Bound) []Bound { b.Row = rowClasses; return []Bound{b} }
 	const beside, lent = "two always runnable tasks of the owner of two CPUs, beside 8 hogs", "CPUs that are lent"
+	const later = "two CPUs that are lent once the owner has not run for 100 ms"
 	return Scenario{
 		Name:     "owned",
 		Title:    "CPUs of a class",
@@ -64,6 +68,9 @@ func owned() Scenario {
 			{Name: "offline_pct", Group: "one of its CPUs goes offline", Label: "of two CPUs, chosen anew, the owner's tasks get", Bounds: only(Bound{AtLeast: 98})},
 			{Name: "lent_pct", Group: lent, Label: "while the owner sleeps, hogs get of all four", Better: 1, Bounds: only(Bound{AtLeast: 98})},
 			{Name: "returned_pct", Group: lent, Label: "of the first 100 ms after that, the owner's tasks get", Better: 1, Bounds: only(Bound{AtLeast: 97})},
+			{Name: "unlent_pct", Group: later, Label: "in the first 80 ms of its sleep, hogs get of all four", Bounds: only(Bound{AtLeast: 47, AtMost: 51})},
+			{Name: "later_pct", Group: later, Label: "in a second after that", Better: 1, Bounds: only(Bound{AtLeast: 98})},
+			{Name: "all_back_pct", Group: later, Label: "in 100 ms after one of its two tasks wakes", Bounds: only(Bound{AtLeast: 49, AtMost: 51})},
 			{Name: "still_run", Group: "its CPUs are taken away, of four tasks", Label: "each of them goes on (1 = yes)", Bounds: only(Bound{AtLeast: 1})},
 		},
 		Loads: []string{"hog"},
@@ -95,7 +102,7 @@ func runOwned(g *guest.Guest) error {
 	if g.Row.Name != rowClasses {
 		return r.share("owner_pct", "others_pct", time.Second)
 	}
-	for _, step := range []func() error{r.dedicate, r.offline, r.lend, r.remove} {
+	for _, step := range []func() error{r.dedicate, r.offline, r.lend, r.lendLater, r.remove} {
 		if err := step(); err != nil {
 			return err
 		}
@@ -154,13 +161,46 @@ func (r *ownedRun) lend() error {
 	r.g.Sleep(ownedSettle)
 	r.owner.pause()
 	r.g.Sleep(100 * time.Millisecond)
-	used, err := r.others.cpuTime(time.Second)
+	if err := r.hogsGet("lent_pct", time.Second); err != nil {
+		return err
+	}
+	r.owner.signal(syscall.SIGCONT)
+	return r.share("returned_pct", "", 100*time.Millisecond)
+}
+
+// lendLater lets the owner sleep, for less and for more than it takes until its CPUs are
+// lent, and wakes one of its tasks.
+func (r *ownedRun) lendLater() error {
+	if err := r.configure(withCPUs(laterWord)); err != nil {
+		return err
+	}
+	r.g.Sleep(ownedSettle)
+	r.owner.pause()
+	if err := r.hogsGet("unlent_pct", ownedUnlent*8/10); err != nil {
+		return err
+	}
+	r.g.Sleep(ownedUnlent)
+	if err := r.hogsGet("later_pct", time.Second); err != nil {
+		return err
+	}
+	if err := r.owner.procs[0].Signal(syscall.SIGCONT); err != nil {
+		return err
+	}
+	if err := r.hogsGet("all_back_pct", ownedUnlent); err != nil {
+		return err
+	}
+	r.owner.signal(syscall.SIGCONT)
+	return nil
+}
+
+// hogsGet measures what the others get of all CPUs, in percent.
+func (r *ownedRun) hogsGet(metric string, d time.Duration) error {
+	used, err := r.others.cpuTime(d)
 	if err != nil {
 		return err
 	}
-	r.g.Metric("lent_pct", 100*used.Seconds()/float64(r.g.CPUs))
-	r.owner.signal(syscall.SIGCONT)
-	return r.share("returned_pct", "", 100*time.Millisecond)
+	r.g.Metric(metric, 100*used.Seconds()/(float64(r.g.CPUs)*d.Seconds()))
+	return nil
 }
 
 // remove takes the CPUs away while more tasks wait for them than they are.
