@@ -12,7 +12,8 @@
  * task of another queue, in its domain before elsewhere. Every few
  * milliseconds a busy CPU pulls one task if another stays ahead even without
  * it, both now and in the mean of the last ticks, so that hogs spread evenly by
- * weight and tasks that come and go move nobody.
+ * weight and tasks that come and go move nobody. Where hogs are one too many for that they
+ * change roles.
  *
  * Where classes own CPUs (see own) all of this is among the CPUs where the task
  * belongs, and a task that is elsewhere is sent to one of them.
@@ -24,6 +25,8 @@
 
 #define PLACE_BALANCE_NS 8000000
 #define PLACE_SILENT_NS 10000000 /* a count that is wrong for longer is not a race */
+#define PLACE_ROTATE_NS 50000000 /* so long who has less of a CPU than others stays so */
+#define PLACE_LEVEL_PART 4	 /* loads that differ by a task's weight but for this part of it */
 #define PLACE_NEAR_CPUS 4
 #define PLACE_MEAN 8		   /* the mean load moves by so much a part at each tick */
 #define PLACE_STALE_NS 40000000	   /* a CPU that has not ticked for so long was idle: no mean */
@@ -371,6 +374,41 @@ static __always_inline bool place_due(const struct cpu_ctx *cpuc, u64 now_ns)
 	return !eevdf_before(now_ns, cpuc->balance_at_ns);
 }
 
+/*
+ * Loads that no move makes more even, as of three hogs on two CPUs: one is alone and has twice
+ * what each of the others has. Now and then they change roles: this CPU takes one of the others.
+ * Not the one that came by this last, so that everybody is alone in turn.
+ */
+__noinline bool place_rotate(u32 cpu, u32 from, u32 weight, u64 now_ns)
+{
+	struct cpu_ctx *cpuc = cpu_find(cpu), *fromc = cpu_find(from);
+	struct cpu_queue *queue = &fromc->queues[0];
+	struct task_struct *p;
+
+	if (!cpuc->curr_hog || eevdf_before(now_ns, cpuc->rotate_at_ns))
+		return false;
+	kernel_for_waiting(it, p, QUEUE_FAIR(from))
+	{
+		struct task_ctx *taskc = task_try(p);
+		bool moved;
+
+		if (!taskc || !timer_hog(taskc) || taskc->weight != weight ||
+		    p->pid == fromc->rotated_tid || !place_may_move(p, cpu))
+			continue;
+		place_begin_pull(queue, p->pid);
+		moved = kernel_move(&it, p, DSQ_LOCAL, 0);
+		place_end_pull(queue, p->pid, moved);
+		if (!moved)
+			continue;
+		cpu_counters(cpu)->steals++;
+		cpuc->rotated_tid = p->pid;
+		cpuc->rotate_at_ns = now_ns + PLACE_ROTATE_NS;
+		WRITE_ONCE(fromc->rotate_at_ns, now_ns + PLACE_ROTATE_NS);
+		return true;
+	}
+	return false;
+}
+
 /* A busy CPU takes over a task from one that is still ahead without it. */
 __noinline bool place_balance(u32 cpu, u64 now_ns)
 {
@@ -404,8 +442,10 @@ __noinline bool place_balance(u32 cpu, u64 now_ns)
 		return false;
 	weight = place_first_weight(QUEUE_FAIR(from), cpu)
 			 ?: place_first_weight(QUEUE_FAIR_PARKED(from), cpu);
-	if (!weight || most - own <= weight)
+	if (!weight || most - own < weight - weight / PLACE_LEVEL_PART)
 		return false;
+	if (most - own <= weight)
+		return place_rotate(cpu, from, weight, now_ns);
 	return place_pull(cpu, ROTA_FAIR, from, now_ns);
 }
 

@@ -54,6 +54,12 @@ static __always_inline void timer_start(struct cpu_ctx *cpuc, u32 cpu, u64 now_n
 	bpf_timer_start(&timer->timer, left_ns > 0 ? left_ns : 0, 0);
 }
 
+/* Has it not slept for long? */
+static __always_inline bool timer_hog(const struct task_ctx *taskc)
+{
+	return taskc->used_ns >= TIMER_HOG_SLICES * taskc->slice_ns;
+}
+
 /*
  * A task begins a turn: is it one that ends with its slice? That is so where the weights of those
  * who have not slept for a slice differ, by more than a cgroup's share does from look to look.
@@ -63,7 +69,7 @@ static __always_inline void timer_note(const struct task_ctx *taskc, struct cpu_
 	u32 weight = taskc->weight, least = cpuc->hog_weight - cpuc->hog_weight / 16;
 
 	cpuc->curr_exact = 0;
-	cpuc->curr_hog = taskc->used_ns >= TIMER_HOG_SLICES * taskc->slice_ns;
+	cpuc->curr_hog = timer_hog(taskc);
 	if (taskc->used_ns < taskc->slice_ns || taskc->tier == ROTA_PRIORITY)
 		return;
 	if (weight < least || weight - least > cpuc->hog_weight / 8)
