@@ -55,6 +55,7 @@ struct cpu_queue {
 	u32 queued;		 /* put into the dispatch queues, less those taken out here */
 	u32 parked;		 /* of these, at most so many are parked */
 	u32 mixed;		 /* the spans of ready tasks differ */
+	u32 briefs;		 /* somebody may wait who asks for a moment only */
 	u32 cpu, tier;		 /* whose it is */
 	u64 short_until_ns;	 /* when the next two change */
 	u64 short_ns;		 /* the shortest slice of a task that was queued, lately */

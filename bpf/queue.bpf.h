@@ -276,6 +276,8 @@ __noinline int queue_join(struct task_ctx *taskc, u32 cpu, u64 now_ns)
 	taskc->ghost = 0;
 	brief_ns =
 		how & ROTA_JOIN_GHOST ? queue_hasten(taskc) : queue_first_deadline(taskc, now_vt);
+	if (brief_ns)
+		queue->briefs = 1;
 	record_join(how, taskc, cpu, now_vt, brief_ns);
 	return 0;
 }

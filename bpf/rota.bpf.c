@@ -247,7 +247,11 @@ static __always_inline void note_running(struct task_struct *p, struct task_ctx 
 	cpuc->curr_tier = taskc->tier;
 	if (taskc->tier == ROTA_BACKGROUND)
 		priority_note_background(cpuc, now_ns);
-	if (timer_wanted(cpuc) && cpu_waiting(cpu_queue(cpuc, taskc->tier)))
+	if (!cpu_waiting(cpu_queue(cpuc, taskc->tier)))
+		return;
+	if (cpuc->curr_hog && cpuc->queues[0].briefs)
+		preempt_cut_begun(p->thread_info.cpu, now_ns);
+	if (timer_wanted(cpuc))
 		timer_start(cpuc, p->thread_info.cpu, now_ns);
 }
 
