@@ -69,6 +69,7 @@ struct cpu_ctx {
 	u32 curr_tier; /* enum rota_tier */
 	u32 curr_tid;  /* 0: nothing of ours right now */
 	u32 curr_class;
+	u32 curr_own; /* the owner of the CPUs where it belongs */
 	u32 curr_weight;
 	u32 curr_bound; /* how much of its work waits for memory, see pace.bpf.h */
 	u32 llc;

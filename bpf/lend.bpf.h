@@ -12,11 +12,12 @@
  * Where that is 0 a CPU is lent whenever it is idle, and each is taken back alone. Which CPUs
  * may take anybody is a mask, for the kernel's own search for idle ones.
  *
- * Limits: a task of the owner that goes on while its CPUs are lent, because it came just when
- * the timer looked, has them back when the next one wakes.
+ * Limits: a task of the owner that came just when the timer looked, and goes on without a
+ * switch, has the CPUs back when it or the next one is switched in.
  */
 
-#define LEND_CPU (1 << 16) /* in cpu_owner: this CPU is lent */
+#define LEND_CPU (1 << 16)   /* in cpu_owner: this CPU is lent */
+#define LEND_LOOK_NS 1000000 /* while the owner runs the timer looks no more often */
 
 struct lend_masks {
 	struct bpf_cpumask __kptr *shared; /* CPUs that may take anybody while they are idle */
@@ -87,6 +88,19 @@ static s32 lend_set_mask(struct bpf_cpumask *shared)
 	return masks ? 0 : -ENOMEM;
 }
 
+/* Whether this CPU may take anybody is another now. */
+static void lend_mark(struct bpf_cpumask *shared, u32 cpu)
+{
+	const struct cpu_ctx *cpuc = cpu_find(cpu);
+
+	if (!shared)
+		return;
+	if (!READ_ONCE(cpuc->owner) || lend_now(cpuc))
+		bpf_cpumask_set_cpu(cpu, shared);
+	else
+		bpf_cpumask_clear_cpu(cpu, shared);
+}
+
 /* When one of the owner's CPUs was last used by a task of its; now, if one runs. */
 static u64 lend_used_ns(u32 owner, u64 now_ns)
 {
@@ -101,55 +115,12 @@ static u64 lend_used_ns(u32 owner, u64 now_ns)
 
 		if (cpuc->owner != owner)
 			continue;
-		if (READ_ONCE(cpuc->curr_tid) && READ_ONCE(cpuc->curr_tier) == ROTA_PRIORITY)
+		if (READ_ONCE(cpuc->curr_tid) && READ_ONCE(cpuc->curr_own) == owner)
 			return now_ns;
 		if (!last_ns || eevdf_before(last_ns, used_ns))
 			last_ns = used_ns;
 	}
 	return last_ns;
-}
-
-/* The CPUs of this owner are lent, and look for work. */
-static void lend_begin(u32 owner)
-{
-	const struct rota_class *class = lend_class(owner);
-	struct bpf_cpumask *shared = lend_mask();
-	u32 *begun = lend_begun_of(owner), cpu;
-
-	if (!shared)
-		return;
-	WRITE_ONCE(*begun, 1);
-	kernel_for(cpu, class->own_first, class->own_end)
-	{
-		if (cpu_find(cpu)->owner != owner)
-			continue;
-		bpf_cpumask_set_cpu(cpu, shared);
-		/* Taken back, or given to another class, just now. */
-		if (!READ_ONCE(*begun) || READ_ONCE(cpu_find(cpu)->owner) != owner)
-			bpf_cpumask_clear_cpu(cpu, shared);
-		WRITE_ONCE(cpu_find(cpu)->sent_for, 1);
-		scx_bpf_kick_cpu(cpu, KICK_IDLE);
-	}
-}
-
-static int lend_look(void *map, u32 *key, struct lend_timer *timer)
-{
-	u32 owner = *key + 1;
-	u64 after_ns = lend_class(owner)->lend_after_ns, now_ns = kernel_now();
-	s64 left_ns;
-
-	if (!after_ns)
-		return 0;
-	left_ns = lend_used_ns(owner, now_ns) + after_ns - now_ns;
-	if (left_ns > 0) {
-		bpf_timer_start(&timer->timer, left_ns, 0);
-		return 0;
-	}
-	/* To the verifier this is a part of a program that may sleep. */
-	bpf_rcu_read_lock();
-	lend_begin(owner);
-	bpf_rcu_read_unlock();
-	return 0;
 }
 
 static void lend_watch(u32 owner)
@@ -161,26 +132,6 @@ static void lend_watch(u32 owner)
 		bpf_timer_start(&timer->timer, lend_class(owner)->lend_after_ns, 0);
 }
 
-/* The daemon has said which CPUs the class has: nothing is lent until it has not used them. */
-static s32 lend_reset(u32 class)
-{
-	struct lend_timer *timer = bpf_map_lookup_elem(&lend_timers, &class);
-	s32 err;
-
-	WRITE_ONCE(*lend_begun_of(class + 1), 0);
-	if (!lend_class(class + 1)->lend_after_ns)
-		return 0;
-	if (!timer)
-		return -EINVAL;
-	err = bpf_timer_init(&timer->timer, &lend_timers, CLOCK_MONOTONIC);
-	if (err && err != -EBUSY) /* which is: it was before */
-		return err;
-	err = bpf_timer_set_callback(&timer->timer, lend_look);
-	if (!err)
-		lend_watch(class + 1);
-	return err;
-}
-
 /* The owner wants its CPUs back: who is a guest there leaves. Not static, as queue_join. */
 __noinline int lend_end(u32 owner)
 {
@@ -188,25 +139,88 @@ __noinline int lend_end(u32 owner)
 	struct bpf_cpumask *shared = lend_mask();
 	u32 cpu;
 
-	WRITE_ONCE(*lend_begun_of(owner), 0);
+	if (!__sync_lock_test_and_set(lend_begun_of(owner), 0))
+		return 0; /* another CPU was quicker */
 	kernel_for(cpu, class->own_first, class->own_end)
 	{
 		struct cpu_ctx *cpuc = cpu_find(cpu);
 
 		if (cpuc->owner != owner)
 			continue;
-		if (shared)
-			bpf_cpumask_clear_cpu(cpu, shared);
-		if (READ_ONCE(cpuc->curr_tid) && READ_ONCE(cpuc->curr_tier) != ROTA_PRIORITY)
+		lend_mark(shared, cpu);
+		if (READ_ONCE(cpuc->curr_tid) && READ_ONCE(cpuc->curr_own) != owner)
 			scx_bpf_kick_cpu(cpu, KICK_PREEMPT);
 	}
 	lend_watch(owner);
 	return 0;
 }
 
-/* A task wakes that belongs on the CPUs of this owner, 0: nobody's. */
+/* A task wakes, or runs, that belongs on the CPUs of this owner, 0: nobody's. */
 static __always_inline void lend_wake(u32 owner)
 {
 	if (owner && READ_ONCE(*lend_begun_of(owner)))
 		lend_end(owner);
+}
+
+/* The CPUs of this owner are lent, and look for work. */
+static void lend_begin(u32 owner)
+{
+	const struct rota_class *class = lend_class(owner);
+	struct bpf_cpumask *shared = lend_mask();
+	u32 cpu;
+
+	WRITE_ONCE(*lend_begun_of(owner), 1);
+	kernel_for(cpu, class->own_first, class->own_end)
+	{
+		if (cpu_find(cpu)->owner != owner)
+			continue;
+		lend_mark(shared, cpu);
+		lend_mark(shared, cpu); /* taken back, or given to another class, just then */
+		WRITE_ONCE(cpu_find(cpu)->sent_for, 1);
+		scx_bpf_kick_cpu(cpu, KICK_IDLE);
+	}
+}
+
+static int lend_look(void *map, u32 *key, struct lend_timer *timer)
+{
+	u32 owner = *key + 1;
+	u64 after_ns = lend_class(owner)->lend_after_ns, now_ns = kernel_now(), used_ns;
+	s64 left_ns;
+
+	if (!after_ns)
+		return 0;
+	used_ns = lend_used_ns(owner, now_ns);
+	left_ns = used_ns + after_ns - now_ns;
+	if (used_ns == now_ns && left_ns < LEND_LOOK_NS)
+		left_ns = LEND_LOOK_NS;
+	if (left_ns > 0) {
+		bpf_timer_start(&timer->timer, left_ns, 0);
+		return 0;
+	}
+	/* To the verifier this is a part of a program that may sleep. */
+	bpf_rcu_read_lock();
+	lend_begin(owner);
+	bpf_rcu_read_unlock();
+	return 0;
+}
+
+/*
+ * The daemon has said which CPUs the class has: nothing is lent until it has not used them. The
+ * timer is started when the owners are known and the mask is made.
+ */
+static s32 lend_reset(u32 class)
+{
+	struct lend_timer *timer = bpf_map_lookup_elem(&lend_timers, &class);
+	s32 err;
+
+	WRITE_ONCE(*lend_begun_of(class + 1), 0);
+	if (!timer)
+		return -EINVAL;
+	bpf_timer_cancel(&timer->timer);
+	if (!lend_class(class + 1)->lend_after_ns)
+		return 0;
+	err = bpf_timer_init(&timer->timer, &lend_timers, CLOCK_MONOTONIC);
+	if (err && err != -EBUSY) /* which is: it was before */
+		return err;
+	return bpf_timer_set_callback(&timer->timer, lend_look);
 }

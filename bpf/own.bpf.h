@@ -178,6 +178,7 @@ static void own_offline(struct cpu_ctx *cpuc)
 
 	cpuc->owner = 0;
 	cpuc->lends = 0;
+	lend_mark(lend_mask(), cpuc->queues[0].cpu);
 	if (own)
 		own_rehome(QUEUE_OWNED(own));
 }
@@ -199,12 +200,16 @@ int rota_own(void *args)
 	kernel_for(n, 0, topology.nr_cpus)
 	{
 		own_take_over(n);
-		if (!cpu_find(n)->owner || lend_now(cpu_find(n)))
-			bpf_cpumask_set_cpu(n, shared);
+		lend_mark(shared, n);
 	}
 	err = lend_set_mask(shared);
 	if (err)
 		return err;
+	kernel_for(n, 1, ROTA_MAX_CLASSES + 1)
+	{
+		if (task_own_at(n - 1) && lend_class(n)->lend_after_ns)
+			lend_watch(n);
+	}
 	task_outdate_all();
 	kernel_for(n, 0, topology.nr_cpus)
 	{

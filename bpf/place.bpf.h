@@ -26,7 +26,9 @@
 #define PLACE_BALANCE_NS 8000000
 #define PLACE_SILENT_NS 10000000 /* a count that is wrong for longer is not a race */
 #define PLACE_ROTATE_NS 50000000 /* so long who has less of a CPU than others stays so */
-#define PLACE_LEVEL_PART 4	 /* loads that differ by a task's weight but for this part of it */
+#define PLACE_ROTATE_LOOKS 8	 /* at so many who wait */
+#define PLACE_EVEN_PART 16	 /* for that, loads differ by a task's weight but for this part, */
+#define PLACE_LEVEL_PART 4	 /* and their means but for this part */
 #define PLACE_NEAR_CPUS 4
 #define PLACE_MEAN 8		   /* the mean load moves by so much a part at each tick */
 #define PLACE_STALE_NS 40000000	   /* a CPU that has not ticked for so long was idle: no mean */
@@ -113,8 +115,10 @@ static s32 place_home(struct task_struct *p, u32 own, u32 cpu)
 /* The choice of a CPU for a task that wakes, while classes own CPUs. */
 static s32 place_select(struct task_struct *p, u32 own, s32 prev_cpu, u64 wake_flags, bool *idle)
 {
-	s32 cpu = own ? own_find_idle(p, own) : -1;
+	s32 cpu;
 
+	lend_wake(own); /* before it runs: who is a guest may have left by then */
+	cpu = own ? own_find_idle(p, own) : -1;
 	if (cpu < 0 && (!own || place_home(p, own, prev_cpu) < 0))
 		cpu = own_select_shared(p, prev_cpu, wake_flags);
 	*idle = cpu >= 0;
@@ -383,17 +387,28 @@ __noinline bool place_rotate(u32 cpu, u32 from, u32 weight, u64 now_ns)
 {
 	struct cpu_ctx *cpuc = cpu_find(cpu), *fromc = cpu_find(from);
 	struct cpu_queue *queue = &fromc->queues[0];
+	u64 gap = place_load(fromc) - place_load(cpuc);
+	u64 new_until_ns = READ_ONCE(fromc->rotate_at_ns) + PLACE_ROTATE_NS;
 	struct task_struct *p;
+	u32 turns = 0;
 
-	if (!cpuc->curr_hog || eevdf_before(now_ns, cpuc->rotate_at_ns))
+	if (!cpuc->curr_hog || eevdf_before(now_ns, cpuc->rotate_at_ns) ||
+	    eevdf_before(now_ns, READ_ONCE(fromc->rotate_at_ns)))
+		return false;
+	/* The loads of now, too, and exactly: else it would be taken back at once. */
+	if (gap - (weight - weight / PLACE_EVEN_PART) > 2 * (weight / PLACE_EVEN_PART))
 		return false;
 	kernel_for_waiting(it, p, QUEUE_FAIR(from))
 	{
 		struct task_ctx *taskc = task_try(p);
 		bool moved;
 
+		if (++turns > PLACE_ROTATE_LOOKS)
+			break;
 		if (!taskc || !timer_hog(taskc) || taskc->weight != weight ||
-		    p->pid == fromc->rotated_tid || !place_may_move(p, cpu))
+		    !place_may_move(p, cpu))
+			continue;
+		if (p->pid == fromc->rotated_tid && eevdf_before(now_ns, new_until_ns))
 			continue;
 		place_begin_pull(queue, p->pid);
 		moved = kernel_move(&it, p, DSQ_LOCAL, 0);

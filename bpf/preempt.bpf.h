@@ -212,26 +212,30 @@ static __always_inline bool preempt_cut_turn(const struct task_ctx *taskc, struc
 }
 
 /*
- * The same for those who wait already when a hog's turn begins, or goes on after an interruption.
- * Not static, as queue_join.
+ * The same for those who wait already when a hog's turn begins, or goes on after an interruption:
+ * the first few. Not static, as queue_join.
  */
 __noinline int preempt_cut_begun(u32 cpu, u64 now_ns)
 {
 	struct cpu_ctx *cpuc = cpu_find(cpu);
 	struct task_struct *p;
-	u32 turns = 0, briefs = 0;
+	struct cpu_queue *queue = &cpuc->queues[0];
+	u32 turns = 0, briefs = queue->parked;
+	bool now = false;
 
 	kernel_for_waiting(it, p, QUEUE_FAIR(cpu))
 	{
 		struct task_ctx *taskc = task_try(p);
 
-		if (++turns > PREEMPT_LOOKS)
+		if (++turns > PREEMPT_LOOKS) {
+			briefs = 1; /* who is behind them was not looked at */
 			break;
-		if (!taskc || !queue_brief(taskc))
+		}
+		if (!taskc || taskc->used_ns >= queue_brief(taskc))
 			continue;
 		briefs = 1;
-		preempt_cut_turn(taskc, cpuc, now_ns);
+		now |= preempt_cut_turn(taskc, cpuc, now_ns);
 	}
-	cpuc->queues[0].briefs = briefs;
-	return 0;
+	queue->briefs = !!briefs;
+	return now;
 }

@@ -118,7 +118,6 @@ s32 ROTA_OP(select_cpu, struct task_struct *p, s32 prev_cpu, u64 wake_flags)
 		task_refresh(p, taskc);
 	if (limit_groups && limit_over(p, taskc, kernel_now()))
 		return prev_cpu;
-	lend_wake(taskc->own);
 	cpu = here ? bpf_get_smp_processor_id()
 		   : choose_cpu(p, taskc->own, prev_cpu, wake_flags, &idle);
 	if (here || idle) {
@@ -163,7 +162,6 @@ static void compete(struct task_struct *p, struct task_ctx *taskc, struct cpu_ct
 /* For who may run on one CPU only select_cpu is not asked, and nobody says who wakes to sleep. */
 static void wake_unasked(struct task_struct *p, struct task_ctx *taskc)
 {
-	lend_wake(taskc->own);
 	if (taskc->waits)
 		inherit_wake(p, taskc);
 	if (p->nr_cpus_allowed == 1 && knobs.inherit & INHERIT_WAKERS && !(p->flags & PF_KTHREAD))
@@ -235,6 +233,7 @@ static __always_inline void note_running(struct task_struct *p, struct task_ctx 
 {
 	cpuc->curr_tid = p->pid;
 	cpuc->curr_class = taskc->class;
+	cpuc->curr_own = taskc->own;
 	timer_note(taskc, cpuc);
 	cpuc->curr_weight = taskc->weight;
 	cpuc->curr_bound = pace_bound(taskc);
@@ -247,12 +246,18 @@ static __always_inline void note_running(struct task_struct *p, struct task_ctx 
 	cpuc->curr_tier = taskc->tier;
 	if (taskc->tier == ROTA_BACKGROUND)
 		priority_note_background(cpuc, now_ns);
-	if (!cpu_waiting(cpu_queue(cpuc, taskc->tier)))
+}
+
+/* Sees to it that a turn that has begun, or goes on, ends in time for who waits. */
+static __always_inline void watch_turn(struct cpu_ctx *cpuc, u32 tier, u32 cpu, u64 now_ns,
+				       bool chosen)
+{
+	if (!cpu_waiting(cpu_queue(cpuc, tier)))
 		return;
-	if (cpuc->curr_hog && cpuc->queues[0].briefs)
-		preempt_cut_begun(p->thread_info.cpu, now_ns);
-	if (timer_wanted(cpuc))
-		timer_start(cpuc, p->thread_info.cpu, now_ns);
+	if (cpuc->curr_hog && cpuc->queues[0].briefs && preempt_cut_begun(cpu, now_ns) && !chosen)
+		scx_bpf_kick_cpu(cpu, KICK_PREEMPT);
+	else if (timer_wanted(cpuc))
+		timer_start(cpuc, cpu, now_ns);
 }
 
 /* The task that ran may go on: another slice for it. */
@@ -267,6 +272,7 @@ static void keep(struct task_struct *prev, struct task_ctx *prevc, struct cpu_ct
 		cpuc->curr_safe_vt = preempt_safe(prevc, cpu_queue(cpuc, prevc->tier));
 	kernel_set_slice(prev, prevc->slice_ns);
 	note_running(prev, prevc, cpuc, now_ns);
+	watch_turn(cpuc, prevc->tier, prev->thread_info.cpu, now_ns, true);
 	/* A boosted task is on its way into a queue, see inherit_miss(). */
 	if (cpuc->called != cpuc->answered && prevc->tier != ROTA_PRIORITY)
 		scx_bpf_kick_cpu(prev->thread_info.cpu, KICK_PREEMPT);
@@ -432,6 +438,26 @@ static void settle_in(struct task_struct *p, struct task_ctx *taskc, struct cpu_
 		scx_bpf_kick_cpu(cpu, KICK_PREEMPT);
 }
 
+/* However it came here: lent CPUs come back, and a guest whose time is over leaves. */
+static void own_running(struct task_struct *p, const struct task_ctx *taskc,
+			const struct cpu_ctx *cpuc, u32 cpu)
+{
+	lend_wake(taskc->own);
+	if (cpuc->owner && place_astray(p, taskc, cpuc, cpu))
+		scx_bpf_kick_cpu(cpu, KICK_PREEMPT);
+}
+
+/* A task is about to run here, however it came. */
+static void arrive(struct task_struct *p, struct task_ctx *taskc, struct cpu_ctx *cpuc, u32 cpu,
+		   u64 now_ns)
+{
+	compete_here(p, taskc, cpuc, cpu, now_ns);
+	if (taskc->arrives)
+		settle_in(p, taskc, cpuc, cpu);
+	if (own_cpus)
+		own_running(p, taskc, cpuc, cpu);
+}
+
 /* The kernel has it go on where it was, without a choice, in the same turn. */
 static void go_on(struct task_ctx *taskc, struct cpu_ctx *cpuc, u32 cpu)
 {
@@ -462,9 +488,7 @@ void ROTA_OP(running, struct task_struct *p)
 
 	if (!taskc)
 		return;
-	compete_here(p, taskc, cpuc, cpu, now_ns);
-	if (taskc->arrives)
-		settle_in(p, taskc, cpuc, cpu);
+	arrive(p, taskc, cpuc, cpu, now_ns);
 	cpuc->curr_rescued = taskc->rescued;
 	taskc->rescued = 0;
 	note_running(p, taskc, cpuc, now_ns);
@@ -473,6 +497,7 @@ void ROTA_OP(running, struct task_struct *p)
 	cpuc->curr_safe_vt = preempt_safe(taskc, cpu_queue(cpuc, taskc->tier));
 	if (!cpuc->asked && taskc->tier != ROTA_PRIORITY)
 		go_on(taskc, cpuc, cpu);
+	watch_turn(cpuc, taskc->tier, cpu, now_ns, cpuc->asked);
 	record_note(ROTA_RECORD_RUN, 0, taskc, cpu, 0);
 	cpu_counters(cpu)->dispatches[taskc->tier < ROTA_NONE ? taskc->tier : ROTA_FAIR]++;
 	count_wait(taskc, now_ns);
@@ -726,6 +751,9 @@ SEC("struct_ops.s/rota_cpu_online")
 void ROTA_OP(cpu_online, s32 cpu)
 {
 	own_take_over(cpu);
+	bpf_rcu_read_lock();
+	lend_mark(lend_mask(), cpu);
+	bpf_rcu_read_unlock();
 	cpus_came++;
 }
 

@@ -37,6 +37,7 @@ type crowdCase struct {
 	naps        bool // every other one sleeps
 	moves       bool // two CPUs with the same crowd, every other task and its twin change places
 	free        int  // everybody may run on so many CPUs; 0: on one that is chosen for him
+	bound       bool // but for the first, who may run on the first of them only
 }
 
 func crowdCases() []crowdCase {
@@ -50,6 +51,7 @@ func crowdCases() []crowdCase {
 		{name: "moves_8", group: "8 hogs of nice -20 to 19 on each of two CPUs, 4 change places", size: 8, moves: true},
 		{name: "moves_32", group: "32 hogs of nice -20 to 19 on each of two CPUs, 16 change places", size: 32, moves: true},
 		{name: "free", group: "3 hogs of nice 0 on two CPUs", size: 3, level: true, free: 2},
+		{name: "free_bound", group: "3 hogs of nice 0 on two CPUs, one bound to one of them", size: 3, level: true, free: 2, bound: true},
 		{name: "free_4", group: "5 hogs of nice 0 on four CPUs", size: 5, level: true, free: 4},
 	}
 }
@@ -150,8 +152,10 @@ func (c crowdCase) measure(g *guest.Guest) error {
 // one needs the CPU, and what it took to start is not to be seen in a window.
 func (c crowdCase) start(s *stage, m *member) error {
 	cmd := guest.Cmd{Path: "hog", Nice: m.nice, CPUs: strconv.Itoa(m.cpu)}
-	if c.free > 0 {
-		cmd.CPUs = fmt.Sprintf("%d-%d", s.g.CPUs-c.free, s.g.CPUs-1)
+	if first := s.g.CPUs - c.free; m.bound {
+		cmd.CPUs = strconv.Itoa(first)
+	} else if c.free > 0 {
+		cmd.CPUs = fmt.Sprintf("%d-%d", first, s.g.CPUs-1)
 	}
 	if m.want > 0 {
 		cmd.Path = "nap"

@@ -22,6 +22,7 @@ type member struct {
 	nice, cpu    int
 	work, period time.Duration // of those who sleep
 	moves        bool
+	bound        bool // of those who may choose their CPU: may not
 	pid          int
 }
 
@@ -34,7 +35,7 @@ func (c crowdCase) members(random *rand.Rand) []member {
 		if !c.level {
 			nice = 19 - (40*i+random.Intn(40))/c.size
 		}
-		m := member{claim: claim{weight: niceWeight(nice)}, nice: nice, cpu: 1, moves: c.moves && i%2 == 1}
+		m := member{claim: claim{weight: niceWeight(nice)}, nice: nice, cpu: 1, moves: c.moves && i%2 == 1, bound: c.bound && i == 0}
 		list = append(list, m)
 		if c.moves {
 			m.cpu = 2
