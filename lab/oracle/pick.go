@@ -76,7 +76,9 @@ func margin(e *Event) uint64 {
 func (r *replay) judge(q *queue, c *client, e *Event, now uint64) {
 	best := r.best(q, c, e, now)
 	if !c.eligible(now, roundV+uint64(c.aheads)) && (e.How == Dispatch || best != nil) {
-		r.wrongPick(e, best, r.foreign(e, q) && best == nil || r.outrun(e, q), "it is not eligible: v %d is %d after V %d", c.at(), apart(c.at(), now), now)
+		// Who has left from afar counts in V until the CPU settles it, which it did before it chose.
+		nobodyElse := best == nil && (r.foreign(e, q) || r.pulled(e, q))
+		r.wrongPick(e, best, nobodyElse || r.outrun(e, q), "it is not eligible: v %d is %d after V %d", c.at(), apart(c.at(), now), now)
 		return
 	}
 	if best != nil && before(best.deadline, c.deadline) {

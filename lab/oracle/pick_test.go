@@ -110,6 +110,26 @@ func TestPulled(t *testing.T) {
 	}
 }
 
+// Whose pick is wrong by a V in which those count who have just left from afar is a race where
+// nobody else waits, and only for as long as a task is on its way.
+func TestLeftFromAfar(t *testing.T) {
+	const v, request = 1000 * ms, 48 * ms
+	spent := at(Charge, 0, 3, v-1+16*ms, v-1+request)
+	spent.Span = ms
+	rec := three(Event{Kind: Pick, How: Rescue, TID: 3}, Event{Kind: Run, TID: 3}, spent,
+		at(Wait, 0, 3, spent.V, spent.Deadline), Event{Kind: Pick, How: Dispatch, TID: 3})
+	picked := rec.Parts[0][len(rec.Parts[0])-1].Time
+	rec.Parts = append(rec.Parts, []Event{at(Leave, LeaveAfar, 1, v, v+request), at(Leave, LeaveAfar, 2, v-2, v-2+request/2)})
+	for before, fault := range map[uint64]int{Late + 5000: 0, transit + 5000: 1} {
+		for i := range rec.Parts[1] {
+			rec.Parts[1][i].Tier, rec.Parts[1][i].Writer, rec.Parts[1][i].Time = 1, 1, picked-before+uint64(i)
+		}
+		if report := Check(rec); int(report.Faults[WrongPick]) != fault || int(report.Races[WrongPick]) != 1-fault {
+			t.Errorf("%d ns after they left: %v", before, report)
+		}
+	}
+}
+
 // A request by what a task uses, twice the mean of what it used between sleeps, and its
 // deadline: that far after V where it is owed time.
 func TestBriefRequests(t *testing.T) {
