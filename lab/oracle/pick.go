@@ -76,7 +76,7 @@ func margin(e *Event) uint64 {
 func (r *replay) judge(q *queue, c *client, e *Event, now uint64) {
 	best := r.best(q, c, e, now)
 	if !c.eligible(now, roundV+uint64(c.aheads)) && (e.How == Dispatch || best != nil) {
-		// Who has left from afar counts in V until the CPU settles it, which it did before it chose.
+		// Who leaves from afar after the CPU has settled departures counts in the V by which it chooses.
 		nobodyElse := best == nil && (r.foreign(e, q) || r.pulled(e, q))
 		r.wrongPick(e, best, nobodyElse || r.outrun(e, q), "it is not eligible: v %d is %d after V %d", c.at(), apart(c.at(), now), now)
 		return

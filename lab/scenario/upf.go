@@ -108,11 +108,11 @@ func upfBounds(figure string) []Bound {
 	case "avg":
 		return []Bound{{Row: rowClasses, Against: rowFifo, AtMost: 1.05}, {Row: rowCPUs, Against: rowFifo, AtMost: 0.9}}
 	case "p99":
-		return []Bound{{Row: rowClasses, Against: rowFifo, AtMost: 1.2}, {Row: rowCPUs, Against: rowCPUSet, AtMost: 1}, {Row: rowLent, Against: rowCPUSet, AtMost: 1}}
+		return []Bound{{Row: rowClasses, Against: rowFifo, AtMost: 1.2}, {Row: rowCPUs, Against: rowCPUSet, AtMost: 1}, {Row: rowOneCPU, Against: rowCPUSet, AtMost: 1}, {Row: rowLent, Against: rowCPUSet, AtMost: 1}}
 	case "max":
 		return []Bound{{Row: rowCPUs, Against: rowFifo, AtMost: 0.8}}
 	case "hogs":
-		return []Bound{{Row: rowClasses, Against: rowCPUSet, AtLeast: 1}, {Row: rowLent, Against: rowCPUSet, AtLeast: 1}}
+		return []Bound{{Row: rowClasses, Against: rowCPUSet, AtLeast: 1}, {Row: rowOneCPU, Against: rowCPUSet, AtLeast: 1}, {Row: rowLent, Against: rowCPUSet, AtLeast: 1}}
 	}
 	return nil
 }
