@@ -151,11 +151,11 @@ var mayImport = []struct {
 	{"cmd/rota", []string{"rota/internal/", "rota/bench/"}},
 	{"internal/daemon", []string{"rota/internal/config", "rota/internal/class", "rota/internal/sched", "rota/internal/api", "rota/internal/dedicate", "rota/internal/cpulist", "rota/internal/identity", "rota/internal/where", "rota/internal/frequency", "rota/internal/counters"}},
 	{"internal/config", []string{"rota/internal/nearest", "rota/internal/cpulist"}},
-	{"internal/sched", []string{"rota/internal/cpulist"}},
+	{"internal/sched", []string{"rota/internal/cpulist", "rota/internal/preemptcount"}},
 	{"internal/counters", []string{"rota/internal/cpulist", "rota/internal/kernfile"}},
 	{"internal/frequency", []string{"rota/internal/kernfile"}},
 	{"internal/dedicate", []string{"rota/internal/cpulist", "rota/internal/kernfile"}},
-	{"internal/where", []string{"rota/internal/nearest", "rota/internal/identity"}},
+	{"internal/where", []string{"rota/internal/nearest", "rota/internal/identity", "rota/internal/preemptcount"}},
 	{"internal/", nil},
 	{"bench/cpufreq", []string{"rota/internal/kernfile"}},
 	{"bench/", []string{"rota/bench/"}},
@@ -165,8 +165,8 @@ var mayImport = []struct {
 	{"lab/", []string{"rota/lab/"}},
 }
 
-// loaders are the packages that load a BPF object.
-var loaders = []string{"internal/sched", "internal/where", "bench/runnable"}
+// loaders are the packages that load a BPF object, or prepare one.
+var loaders = []string{"internal/sched", "internal/where", "internal/preemptcount", "bench/runnable"}
 
 // imports: the direction is cmd -> daemon -> {config, class, sched}, cmd -> api
 // and cmd -> bench; the lab knows rota only as a program to run; who has a BPF

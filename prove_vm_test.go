@@ -56,6 +56,8 @@ var slack = []struct {
 	factor  float64
 }{
 	{"perf bench sched pipe, on any CPU", 1.15},
+	// 1.31 x the kernel's time without docs/decisions/0020.
+	{"messaging -g 4 over pipes", 1.24},
 	{"messages, ", 1.1},
 	{"rota: wake-up latency under hackbench", 1.4},
 	{"rota+classes: wake-up latency under hackbench", 2},

@@ -104,6 +104,7 @@ struct cpu_ctx {
 	u32 uneven;		    /* for so many turns of such more their weights differ */
 	u32 curr_exact;		    /* what runs is to have no more than its slice */
 	u32 curr_hog;		    /* what runs has not slept for long */
+	u32 waking_pair;	    /* of the last wake-up of one task by another here, both tids */
 	u32 brief_next;		    /* who takes this CPU will soon have left it again */
 	u32 aside;		    /* who ran is in the local queue, and goes on after that */
 	u64 aside_at_ns;	    /* since when */

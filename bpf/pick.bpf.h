@@ -183,7 +183,8 @@ static void pick_enqueue(struct task_struct *p, struct task_ctx *taskc, struct c
 	else
 		queue_charge_ahead(cpuc, now_ns);
 
-	preempts = comes && preempt_allowed(taskc, cpuc, cpu);
+	preempts =
+		comes && preempt_allowed(taskc, cpuc, cpu) && !preempt_defers(taskc, cpu, now_ns);
 	if (preempts && !cpuc->local_taken) {
 		/* Claimed: whoever wakes next waits in the queue. */
 		cpuc->local_taken = 1;

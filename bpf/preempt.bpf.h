@@ -16,6 +16,7 @@
 
 #define PREEMPT_TIE_VT 16000	  /* 1 us at nice 0: closer than this is level */
 #define PREEMPT_QUANTUM_NS 350000 /* for so long a turn is safe from brief requests, too */
+#define PREEMPT_DEFER_NS 2000000  /* when a turn has lasted so long, who was put off is looked at */
 #define PREEMPT_LOOKS 8		  /* tasks that a wake-up looks at to see whether it is the next */
 
 /*
@@ -140,6 +141,52 @@ static bool preempt_allowed(const struct task_ctx *taskc, struct cpu_ctx *cpuc, 
 	     !eevdf_before(taskc->deadline_vt, cpuc->curr_deadline_vt)))
 		return false;
 	return preempt_wins(taskc, cpu, now_vt);
+}
+
+/* Does what runs here wake it itself, on this CPU? */
+static __always_inline bool preempt_is_waker(const struct cpu_ctx *cpuc, u32 cpu)
+{
+	return cpu == bpf_get_smp_processor_id() &&
+	       cpuc->curr_tid == (u32)bpf_get_current_pid_tgid() && context_is_task();
+}
+
+/*
+ * Do these two wake each other, and no one else? Then a switch at once spares one of them
+ * falling asleep: the answer is there before the question's end.
+ */
+static __always_inline bool preempt_are_partners(const struct task_ctx *taskc, struct cpu_ctx *cpuc)
+{
+	u32 before = cpuc->waking_pair;
+
+	cpuc->waking_pair = taskc->tid ^ cpuc->curr_tid;
+	return cpuc->waking_pair == before;
+}
+
+/*
+ * A turn that has just begun comes to something, though what runs has had its share: its like do
+ * not end it yet (docs/decisions/0020), however brief they are where what runs wakes several.
+ * Not static, as queue_join.
+ */
+__noinline bool preempt_defers(const struct task_ctx *taskc, u32 cpu, u64 now_ns)
+{
+	struct cpu_ctx *cpuc = cpu_find(cpu);
+	u64 end_ns;
+
+	if (!taskc || cpuc->curr_tier != taskc->tier ||
+	    !eevdf_before(now_ns, preempt_quantum_end(cpuc)) ||
+	    !(knobs.fair & ROTA_RUN_TO_PARITY) || taskc->weight > cpuc->curr_weight)
+		return false;
+	if (knobs.fair & ROTA_PREEMPT_SHORT && taskc->slice_ns < cpuc->curr_slice_ns)
+		return false;
+	if (preempt_is_waker(cpuc, cpu) ? preempt_are_partners(taskc, cpuc)
+					: knobs.fair & ROTA_PREEMPT_SHORT && queue_brief(taskc))
+		return false;
+	end_ns = cpuc->curr_since_ns + PREEMPT_DEFER_NS;
+	if (eevdf_before(end_ns, cpuc->curr_end_ns)) {
+		cpuc->curr_end_ns = end_ns;
+		cpuc->curr_exact = 1;
+	}
+	return true;
 }
 
 /* Does a task of this tier run here, by its own right? Else others of the tier don't end its turn. */

@@ -43,6 +43,7 @@
  * The parts, each using only parts above it:
  */
 #include "kernel.h"
+#include "context.h"
 #include "rota.h"
 #include "eevdf.h"
 #include "pace.h"

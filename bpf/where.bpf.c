@@ -24,22 +24,9 @@
  * that another one preempts may get the other's name.
  */
 #include "kernel.h"
+#include "context.h"
 
 #define MAX_SEEN 16384
-
-/* A soft interrupt that is served, not one that is only held off. */
-#define SOFTIRQ_SERVED 0x100
-#define HARDIRQ_BITS 0xf0000
-#define NMI_BITS 0xf00000
-
-/* Set before loading: where this kernel keeps the preempt count. */
-enum place {
-	PLACE_NONE,	/* not known: what the tracepoints say is all there is */
-	PLACE_VARIABLE, /* x86 but 6.2 to 6.14 */
-	PLACE_HOT,	/* x86 in between: in a struct */
-	PLACE_TASK,	/* arm64: with the task */
-};
-const volatile u32 count_place;
 
 /* How a function was executed; Context in internal/where is its mirror. */
 enum context {
@@ -49,17 +36,7 @@ enum context {
 	CONTEXT_NMI,
 };
 
-struct pcpu_hot {
-	int preempt_count;
-} CORE;
-
-struct thread_info___where {
-	u64 preempt_count;
-} CORE;
-
 struct task_struct___where {
-	struct thread_info___where thread_info;
-	int softirq_disable_cnt; /* PREEMPT_RT only */
 	struct css_set___where *cgroups;
 } CORE;
 
@@ -149,35 +126,10 @@ static __always_inline struct serving *served(void)
 	return bpf_map_lookup_elem(&serving, &zero);
 }
 
-/*
- * The variables of the kernel are filled in when this is loaded. Only the branch
- * of count_place is looked at then, so those of other kernels do no harm.
- */
-static __always_inline u32 preempt_count(struct task_struct___where *task)
-{
-	struct pcpu_hot *hot;
-	void *variable;
-	u32 count = 0;
-
-	if (count_place == PLACE_VARIABLE) {
-		asm volatile("%0 = __preempt_count ll" : "=r"(variable));
-		count = *(u32 *)bpf_this_cpu_ptr(variable);
-	} else if (count_place == PLACE_HOT) {
-		asm volatile("%0 = pcpu_hot ll" : "=r"(variable));
-		hot = bpf_this_cpu_ptr(variable);
-		count = hot->preempt_count;
-	} else if (count_place == PLACE_TASK) {
-		count = task->thread_info.preempt_count;
-	}
-	if (bpf_core_field_exists(task->softirq_disable_cnt))
-		count |= task->softirq_disable_cnt & SOFTIRQ_SERVED;
-	return count;
-}
-
 /* Blindly, what the tracepoints say is believed. */
 static __always_inline void note_interrupt(struct seen_key *key, u32 count)
 {
-	bool blind = count_place == PLACE_NONE;
+	bool blind = count_place == COUNT_NOWHERE;
 	struct serving *now = served();
 
 	if (!now)
@@ -307,9 +259,9 @@ static __always_inline int note_call(void)
 	struct seen_key key = {};
 	u32 count;
 
-	count = preempt_count((void *)task);
+	count = context_count();
 	key.cpu = bpf_get_smp_processor_id();
-	if (count_place == PLACE_NONE || count & (NMI_BITS | HARDIRQ_BITS | SOFTIRQ_SERVED))
+	if (count_place == COUNT_NOWHERE || count & (NMI_BITS | HARDIRQ_BITS | SOFTIRQ_SERVED))
 		note_interrupt(&key, count);
 	if (key.context == CONTEXT_TASK)
 		note_task(task, &key);

@@ -11,6 +11,8 @@ import (
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/asm"
 	"github.com/cilium/ebpf/btf"
+
+	"rota/internal/preemptcount"
 )
 
 //go:embed rota.bpf.o
@@ -48,6 +50,9 @@ func openImageFor(cache *btf.Cache, kernel *btf.Spec) (*image, error) {
 		return nil, err
 	}
 	if err := resolveKfuncs(spec, kernel); err != nil {
+		return nil, err
+	}
+	if err := preemptcount.Find(kernel).Usable().Bind(spec); err != nil {
 		return nil, err
 	}
 	return &image{spec, cache, kernel}, nil

@@ -10,91 +10,10 @@ import (
 	"unsafe"
 
 	"github.com/cilium/ebpf"
-	"github.com/cilium/ebpf/asm"
 	"github.com/cilium/ebpf/btf"
 	"github.com/cilium/ebpf/link"
 	"golang.org/x/sys/unix"
 )
-
-// Where a kernel keeps the preempt count: enum place of bpf/where.bpf.c.
-const (
-	placeNone uint32 = iota
-	placeVariable
-	placeHot
-	placeTask
-)
-
-// countVariables are those of the kernel that the object names, in inline assembly.
-var countVariables = map[string]uint32{"__preempt_count": placeVariable, "pcpu_hot": placeHot}
-
-// findCount finds where this kernel keeps the preempt count, and the variables in its
-// types.
-func findCount(kernel *btf.Spec) (place uint32, ids map[string]btf.TypeID) {
-	ids = map[string]btf.TypeID{}
-	if info, err := kernel.AnyTypeByName("thread_info"); err == nil && hasMember(info, "preempt_count") {
-		place = placeTask
-	}
-	for name, at := range countVariables {
-		var variable *btf.Var
-		if kernel.TypeByName(name, &variable) != nil {
-			continue
-		}
-		if id, err := kernel.TypeID(variable); err == nil {
-			place, ids[name] = at, id
-		}
-	}
-	return place, ids
-}
-
-// placeCount tells the entry program where to find the preempt count. The library has
-// no words for per-CPU variables of the kernel, so their numbers in the kernel's types
-// are put into the instructions here.
-func placeCount(spec *ebpf.CollectionSpec, entry string, place uint32, ids map[string]btf.TypeID) error {
-	instructions := spec.Programs[entry].Instructions
-	for i, ins := range instructions {
-		name := ins.Reference()
-		if _, ours := countVariables[name]; !ours {
-			continue
-		}
-		// An unknown one becomes 0, in a branch that is not taken.
-		plain := asm.LoadImm(ins.Dst, int64(ids[name]), asm.DWord).WithSource(ins.Source()).WithSymbol(ins.Symbol())
-		if ids[name] != 0 {
-			plain.Src = pseudoBTFID
-		}
-		instructions[i] = plain
-	}
-	variable, ok := spec.Variables["count_place"]
-	if !ok {
-		return errors.New(`object that sees who executes a function: no variable "count_place": build it again with: make build`)
-	}
-	return variable.Set(place)
-}
-
-// pseudoBTFID is BPF_PSEUDO_BTF_ID: the number is that of a variable in the kernel's
-// types.
-const pseudoBTFID = asm.R3
-
-func hasMember(t btf.Type, name string) bool {
-	s, ok := t.(*btf.Struct)
-	if !ok {
-		return false
-	}
-	for _, m := range s.Members {
-		if inner, ok := m.Type.(*btf.Union); m.Name == name || ok && m.Name == "" && unionHas(inner, name) {
-			return true
-		}
-	}
-	return false
-}
-
-func unionHas(u *btf.Union, name string) bool {
-	for _, m := range u.Members {
-		if m.Name == name {
-			return true
-		}
-	}
-	return false
-}
 
 // attachKprobes hooks all functions of that name in that place, by their addresses:
 // other places may have the name, too. Where the kernel hides addresses, the name

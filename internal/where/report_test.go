@@ -12,7 +12,6 @@ import (
 	"testing/fstest"
 
 	"github.com/cilium/ebpf"
-	"github.com/cilium/ebpf/asm"
 	"github.com/cilium/ebpf/btf"
 	"github.com/google/go-cmp/cmp"
 
@@ -56,35 +55,6 @@ func TestObject(t *testing.T) {
 		}
 		if layout != tt.layout {
 			t.Errorf("%s: %s, want %s", s.Name, layout, tt.layout)
-		}
-	}
-}
-
-// The variables of the kernel are in the entry programs once each, and are filled in.
-func TestPlaceCount(t *testing.T) {
-	for _, entry := range []string{"where_fentry", "where_kprobe"} {
-		spec, err := readObject()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := placeCount(spec, entry, placeVariable, map[string]btf.TypeID{"__preempt_count": 77}); err != nil {
-			t.Fatal(err)
-		}
-		var ids []int64
-		for _, ins := range spec.Programs[entry].Instructions {
-			if ins.OpCode == asm.LoadImmOp(asm.DWord) && ins.Src == pseudoBTFID {
-				ids = append(ids, ins.Constant)
-			}
-			if _, left := countVariables[ins.Reference()]; left {
-				t.Errorf("%s: %v is left", entry, ins)
-			}
-		}
-		if len(ids) != 1 || ids[0] != 77 {
-			t.Errorf("%s: variables %v, want 77", entry, ids)
-		}
-		var place uint32
-		if err := spec.Variables["count_place"].Get(&place); err != nil || place != placeVariable {
-			t.Errorf("place %d, error %v", place, err)
 		}
 	}
 }

@@ -14,6 +14,8 @@ import (
 	"github.com/cilium/ebpf/link"
 	"github.com/cilium/ebpf/rlimit"
 	"golang.org/x/sys/unix"
+
+	"rota/internal/preemptcount"
 )
 
 //go:embed where.bpf.o
@@ -137,29 +139,23 @@ func (w *Watch) load(cache *btf.Cache, entry string, f Function) (err error) {
 	return w.attach(w.entry)
 }
 
-// loadCollection does without the preempt count where the kernel has it, but gives
-// nobody its address (CONFIG_KALLSYMS_ALL).
+// loadCollection does without the preempt count where the kernel does not give it away; without
+// it, or where interrupts are to be named, the programs on those are needed too.
 func (w *Watch) loadCollection(spec *ebpf.CollectionSpec, cache *btf.Cache, entry string) error {
 	kernel, err := cache.Kernel()
 	if err != nil {
 		return &noTypesError{err}
 	}
-	place, ids := findCount(kernel)
-	for {
-		ready := spec.Copy()
-		if w.plain && place != placeNone {
-			maps.DeleteFunc(ready.Programs, func(name string, _ *ebpf.ProgramSpec) bool { return name != entry })
-		}
-		if err := placeCount(ready, entry, place, ids); err != nil {
-			return err
-		}
-		w.coll, err = ebpf.NewCollectionWithOptions(ready, ebpf.CollectionOptions{Cache: cache})
-		w.Blind = place == placeNone
-		if place == placeNone || !errors.Is(err, unix.ENOENT) {
-			return err
-		}
-		place, ids = placeNone, nil
+	count := preemptcount.Find(kernel).Usable()
+	if w.plain && count.Known() {
+		maps.DeleteFunc(spec.Programs, func(name string, _ *ebpf.ProgramSpec) bool { return name != entry })
 	}
+	if err := count.Bind(spec); err != nil {
+		return err
+	}
+	w.coll, err = ebpf.NewCollectionWithOptions(spec, ebpf.CollectionOptions{Cache: cache})
+	w.Blind = !count.Known()
+	return err
 }
 
 func (w *Watch) attach(program *ebpf.Program) error {

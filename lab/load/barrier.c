@@ -26,7 +26,8 @@ static void *take_part(void *arg)
 		die("setpriority");
 	for (long i = 0; i <= rounds; i++) {
 		if (i == 0 || i == rounds)
-			__atomic_store_n(i ? &last_ns : &first_ns, clock_ns(CLOCK_MONOTONIC), __ATOMIC_RELAXED);
+			__atomic_store_n(i ? &last_ns : &first_ns, clock_ns(CLOCK_MONOTONIC),
+					 __ATOMIC_RELAXED);
 		pthread_barrier_wait(&meet);
 	}
 	return NULL;
