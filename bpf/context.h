@@ -8,7 +8,8 @@
  * How: the kernel's preempt count says so. Where that is differs by architecture and release;
  * internal/preemptcount finds it, and says so when the object is loaded.
  *
- * Limits: where the kernel gives no place away nothing is known.
+ * Limits: where the kernel gives no place away nothing is known. The bits are those of kernels up to
+ * 7.2; one that counts other things there has to be told apart.
  */
 #ifndef ROTA_CONTEXT_H
 #define ROTA_CONTEXT_H

@@ -167,7 +167,7 @@ static void pick_enqueue(struct task_struct *p, struct task_ctx *taskc, struct c
 			 u32 cpu, u64 enq_flags, u64 now_ns)
 {
 	struct cpu_queue *queue = cpu_queue(cpuc, taskc->tier);
-	bool wakes = enq_flags & ENQ_WAKEUP, comes, preempts;
+	bool wakes = enq_flags & ENQ_WAKEUP, comes, may, put_off, preempts;
 
 	if (pick_departs(p, taskc, cpuc, cpu, now_ns)) {
 		queue->queued++;
@@ -183,8 +183,9 @@ static void pick_enqueue(struct task_struct *p, struct task_ctx *taskc, struct c
 	else
 		queue_charge_ahead(cpuc, now_ns);
 
-	preempts =
-		comes && preempt_allowed(taskc, cpuc, cpu) && !preempt_defers(taskc, cpu, now_ns);
+	may = comes && preempt_allowed(taskc, cpuc, cpu);
+	put_off = may && preempt_defers(taskc, cpu, now_ns);
+	preempts = may && !put_off;
 	if (preempts && !cpuc->local_taken) {
 		/* Claimed: whoever wakes next waits in the queue. */
 		cpuc->local_taken = 1;
@@ -194,7 +195,7 @@ static void pick_enqueue(struct task_struct *p, struct task_ctx *taskc, struct c
 		kernel_insert(p, DSQ_LOCAL, taskc->slice_ns, enq_flags | ENQ_PREEMPT);
 		return;
 	}
-	if (wakes && pick_direct(p, taskc, cpuc, cpu)) {
+	if (wakes && !put_off && pick_direct(p, taskc, cpuc, cpu)) {
 		cpuc->local_taken = 1;
 		record_at(ROTA_RECORD_PICK, ROTA_PICK_DIRECT, taskc, cpu, 0);
 		kernel_insert(p, DSQ_LOCAL, taskc->slice_ns, enq_flags);
@@ -205,6 +206,7 @@ static void pick_enqueue(struct task_struct *p, struct task_ctx *taskc, struct c
 	}
 	/* Second in line, after one that went to the local queue, or out of turn. */
 	if (preempts || preempt_gives_way(cpuc, taskc->tier) ||
+	    (comes && !may && preempt_hurries(taskc, cpuc, cpu, now_ns)) ||
 	    (wakes && preempt_cut_turn(taskc, cpuc, now_ns)))
 		scx_bpf_kick_cpu(cpu, KICK_PREEMPT);
 	else if (timer_wanted(cpuc))

@@ -143,52 +143,6 @@ static bool preempt_allowed(const struct task_ctx *taskc, struct cpu_ctx *cpuc, 
 	return preempt_wins(taskc, cpu, now_vt);
 }
 
-/* Does what runs here wake it itself, on this CPU? */
-static __always_inline bool preempt_is_waker(const struct cpu_ctx *cpuc, u32 cpu)
-{
-	return cpu == bpf_get_smp_processor_id() &&
-	       cpuc->curr_tid == (u32)bpf_get_current_pid_tgid() && context_is_task();
-}
-
-/*
- * Do these two wake each other, and no one else? Then a switch at once spares one of them
- * falling asleep: the answer is there before the question's end.
- */
-static __always_inline bool preempt_are_partners(const struct task_ctx *taskc, struct cpu_ctx *cpuc)
-{
-	u32 before = cpuc->waking_pair;
-
-	cpuc->waking_pair = taskc->tid ^ cpuc->curr_tid;
-	return cpuc->waking_pair == before;
-}
-
-/*
- * A turn that has just begun comes to something, though what runs has had its share: its like do
- * not end it yet (docs/decisions/0020), however brief they are where what runs wakes several.
- * Not static, as queue_join.
- */
-__noinline bool preempt_defers(const struct task_ctx *taskc, u32 cpu, u64 now_ns)
-{
-	struct cpu_ctx *cpuc = cpu_find(cpu);
-	u64 end_ns;
-
-	if (!taskc || cpuc->curr_tier != taskc->tier ||
-	    !eevdf_before(now_ns, preempt_quantum_end(cpuc)) ||
-	    !(knobs.fair & ROTA_RUN_TO_PARITY) || taskc->weight > cpuc->curr_weight)
-		return false;
-	if (knobs.fair & ROTA_PREEMPT_SHORT && taskc->slice_ns < cpuc->curr_slice_ns)
-		return false;
-	if (preempt_is_waker(cpuc, cpu) ? preempt_are_partners(taskc, cpuc)
-					: knobs.fair & ROTA_PREEMPT_SHORT && queue_brief(taskc))
-		return false;
-	end_ns = cpuc->curr_since_ns + PREEMPT_DEFER_NS;
-	if (eevdf_before(end_ns, cpuc->curr_end_ns)) {
-		cpuc->curr_end_ns = end_ns;
-		cpuc->curr_exact = 1;
-	}
-	return true;
-}
-
 /* Does a task of this tier run here, by its own right? Else others of the tier don't end its turn. */
 static __always_inline bool preempt_may_end(const struct cpu_ctx *cpuc, u32 tier)
 {
@@ -209,6 +163,68 @@ static __always_inline bool preempt_gives_way(struct cpu_ctx *cpuc, u32 tier)
 	return (knobs.fair & ROTA_ELIGIBILITY_CHECK) &&
 	       eevdf_before(eevdf_now(&cpu_queue(cpuc, tier)->tree) + PREEMPT_TIE_VT,
 			    cpuc->curr_vt);
+}
+
+/* Does what runs here wake it itself, on this CPU? */
+static __always_inline bool preempt_is_waker(const struct cpu_ctx *cpuc, u32 cpu)
+{
+	return cpu == bpf_get_smp_processor_id() &&
+	       cpuc->curr_tid == (u32)bpf_get_current_pid_tgid() && context_is_task();
+}
+
+/*
+ * Were these two the last pair here? Then one mostly answers the other, and a switch at once
+ * spares one of them falling asleep: the answer is there before the question's end.
+ */
+static __always_inline bool preempt_are_partners(const struct task_ctx *taskc, struct cpu_ctx *cpuc)
+{
+	u32 a = taskc->tid, b = cpuc->curr_tid, before = cpuc->waking_pair;
+
+	cpuc->waking_pair = (a ^ b) * 0x9e3779b1 + a + b; /* neighbours have the same a ^ b */
+	return cpuc->waking_pair == before;
+}
+
+/* A turn that has put somebody off ends in time for a choice. */
+static __always_inline void preempt_end_in_time(struct cpu_ctx *cpuc)
+{
+	u64 end_ns = cpuc->curr_since_ns + PREEMPT_DEFER_NS;
+
+	if (eevdf_before(end_ns, cpuc->curr_end_ns))
+		cpuc->curr_end_ns = end_ns;
+	cpuc->curr_exact = 1;
+}
+
+/*
+ * A turn that has just begun comes to something, though what runs has had its share: its like do
+ * not end it yet (docs/decisions/0020). Not who is brief, unless what runs wakes several. Not
+ * static, as queue_join.
+ */
+__noinline bool preempt_defers(const struct task_ctx *taskc, u32 cpu, u64 now_ns)
+{
+	struct cpu_ctx *cpuc = cpu_find(cpu);
+
+	if (!taskc || !(knobs.fair & ROTA_RUN_TO_PARITY) || !preempt_may_end(cpuc, taskc->tier) ||
+	    !eevdf_before(now_ns, preempt_quantum_end(cpuc)) ||
+	    preempt_gives_way(cpuc, taskc->tier))
+		return false;
+	if (taskc->weight > cpuc->curr_weight || taskc->slice_ns < cpuc->curr_slice_ns)
+		return false;
+	if (preempt_is_waker(cpuc, cpu) ? preempt_are_partners(taskc, cpuc) : queue_is_brief(taskc))
+		return false;
+	cpuc->put_off = 1;
+	preempt_end_in_time(cpuc);
+	return true;
+}
+
+/* Would it have taken the CPU, were it not for somebody who was put off and is due sooner? */
+static __always_inline bool preempt_hurries(const struct task_ctx *taskc, struct cpu_ctx *cpuc,
+					    u32 cpu, u64 now_ns)
+{
+	if (!cpuc->put_off || !preempt_may_end(cpuc, taskc->tier) ||
+	    eevdf_before(eevdf_now(&cpu_queue(cpuc, taskc->tier)->tree) + PREEMPT_TIE_VT,
+			 taskc->vt))
+		return false;
+	return !preempt_defers(taskc, cpu, now_ns);
 }
 
 /*

@@ -253,6 +253,10 @@ static __always_inline void note_running(struct task_struct *p, struct task_ctx 
 static __always_inline void watch_turn(struct cpu_ctx *cpuc, u32 tier, u32 cpu, u64 now_ns,
 				       bool chosen)
 {
+	if (chosen)
+		cpuc->put_off = 0;
+	else if (cpuc->put_off)
+		preempt_end_in_time(cpuc);
 	if (!cpu_waiting(cpu_queue(cpuc, tier)))
 		return;
 	if (cpuc->curr_hog && cpuc->queues[0].briefs && preempt_cut_begun(cpu, now_ns) && !chosen)
