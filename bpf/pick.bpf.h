@@ -184,7 +184,7 @@ static void pick_enqueue(struct task_struct *p, struct task_ctx *taskc, struct c
 		queue_charge_ahead(cpuc, now_ns);
 
 	may = comes && preempt_allowed(taskc, cpuc, cpu);
-	put_off = may && preempt_defers(taskc, cpu, now_ns);
+	put_off = may && knobs.fair & ROTA_LAZY_PREEMPTION && preempt_defers(taskc, cpu, now_ns);
 	preempts = may && !put_off;
 	if (preempts && !cpuc->local_taken) {
 		/* Claimed: whoever wakes next waits in the queue. */

@@ -195,15 +195,15 @@ static __always_inline void preempt_end_in_time(struct cpu_ctx *cpuc)
 }
 
 /*
- * A turn that has just begun comes to something, though what runs has had its share: its like do
- * not end it yet (docs/decisions/0020). Not who is brief, unless what runs wakes several. Not
+ * With lazyPreemption a turn that has just begun comes to something, though what runs has had its
+ * share: its like do not end it yet (docs/decisions/0020). Not who is brief, unless what runs wakes several. Not
  * static, as queue_join.
  */
 __noinline bool preempt_defers(const struct task_ctx *taskc, u32 cpu, u64 now_ns)
 {
 	struct cpu_ctx *cpuc = cpu_find(cpu);
 
-	if (!taskc || !(knobs.fair & ROTA_RUN_TO_PARITY) || !preempt_may_end(cpuc, taskc->tier) ||
+	if (!taskc || !preempt_may_end(cpuc, taskc->tier) ||
 	    !eevdf_before(now_ns, preempt_quantum_end(cpuc)) ||
 	    preempt_gives_way(cpuc, taskc->tier))
 		return false;

@@ -23,7 +23,7 @@ func TestParseGood(t *testing.T) {
 scheduler:
   slice: 2ms
   starvationBound: 0.5s
-  fair: {runToParity: false, preemptShort: true, eligibilityCheck: true}
+  fair: {runToParity: false, preemptShort: true, eligibilityCheck: true, lazyPreemption: true}
   preset: latency
   frequencyFairness: frequency
   counters: "raw_syscalls:sys_enter"
@@ -53,7 +53,7 @@ rules:
 	want := &Config{
 		Slice:           2 * time.Millisecond,
 		StarvationBound: 500 * time.Millisecond,
-		Fair:            Fair{PreemptShort: true, EligibilityCheck: true, BriefRequests: true},
+		Fair:            Fair{PreemptShort: true, EligibilityCheck: true, BriefRequests: true, LazyPreemption: true},
 		Inherit:         Inherit{Futex: true, Wakeups: true, Binder: true},
 		Frequency:       FrequencyOnly,
 		Counters:        "raw_syscalls:sys_enter",

@@ -72,6 +72,7 @@ func (r *reader) fair(n *yaml.Node, fair *Fair) {
 		{"preemptShort", value(r, object, "preemptShort", parseSwitch, &fair.PreemptShort)},
 		{"eligibilityCheck", value(r, object, "eligibilityCheck", parseSwitch, &fair.EligibilityCheck)},
 		{"briefRequests", value(r, object, "briefRequests", parseSwitch, &fair.BriefRequests)},
+		{"lazyPreemption", value(r, object, "lazyPreemption", parseSwitch, &fair.LazyPreemption)},
 	})
 }
 

@@ -66,6 +66,7 @@ func (p Params) knobs() rotaKnobs {
 		fairPreemptShort:     p.Fair.PreemptShort,
 		fairEligibilityCheck: p.Fair.EligibilityCheck,
 		fairBriefRequests:    p.Fair.BriefRequests,
+		fairLazyPreemption:   p.Fair.LazyPreemption,
 	} {
 		if on {
 			knobs.Fair |= flag

@@ -20,6 +20,7 @@ const (
 	fairPreemptShort     = 2
 	fairEligibilityCheck = 4
 	fairBriefRequests    = 8
+	fairLazyPreemption   = 16
 )
 
 // lendCPU marks an owner of a CPU that others may use while it would be idle.

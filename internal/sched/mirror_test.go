@@ -184,6 +184,7 @@ func TestMirrorConstants(t *testing.T) {
 		{"rota.h", "ROTA_PREEMPT_SHORT", fairPreemptShort},
 		{"rota.h", "ROTA_ELIGIBILITY_CHECK", fairEligibilityCheck},
 		{"rota.h", "ROTA_BRIEF_REQUESTS", fairBriefRequests},
+		{"rota.h", "ROTA_LAZY_PREEMPTION", fairLazyPreemption},
 		{"priority.bpf.h", "PRIORITY_WINDOW_NS", uint64(window / time.Nanosecond)},
 	}
 	for _, test := range tests {

@@ -89,6 +89,7 @@ type FairSwitches struct {
 	PreemptShort     bool // but not against a shorter slice
 	EligibilityCheck bool // who has become ineligible gives way at once
 	BriefRequests    bool // who wakes asks for what it lately used
+	LazyPreemption   bool // who wakes does not end a turn that has just begun
 }
 
 // InheritSwitches are the waits that boost whom a priority task waits for.

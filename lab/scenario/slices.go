@@ -14,6 +14,9 @@ import (
 // rowRota700 is rota with a slice that is shorter than a tick.
 const rowRota700 = "rota-700us"
 
+// rowRotaLazy is rota where who wakes does not end a turn that has just begun.
+const rowRotaLazy = "rota-lazy"
+
 // sliceExact is how far a mean turn may be from the slice, as a share of it,
 // where rota ends it by a timer.
 const sliceExact = 0.05
@@ -29,9 +32,10 @@ func turns() Scenario {
 			{Name: rowKernel, Scheduler: "kernel"},
 			{Name: rowRota, Scheduler: "rota"},
 			{Name: rowRota700, Scheduler: "rota", Config: "scheduler: {slice: 700us}\n"},
+			{Name: rowRotaLazy, Scheduler: "rota", Config: "scheduler: {fair: {lazyPreemption: true}}\n"},
 		},
 		Metrics: sliceMetrics(),
-		Loads:   []string{"turns"},
+		Loads:   []string{"bell", "turns"},
 		OneCPU:  true,
 		Limit:   60 * time.Second,
 		Run:     runSlices,
@@ -119,7 +123,24 @@ func sliceMetrics() []Metric {
 			Metric{Name: "turns_" + c.name + "_share_error_pct", Group: c.group + ", one CPU", Label: "greatest error of a share", Better: -1},
 			Metric{Name: "turns_" + c.name + "_lag_ms", Group: c.group + ", one CPU", Label: "greatest lag", Better: -1})
 	}
-	return metrics
+	return append(metrics, wokenMetrics()...)
+}
+
+// Who is woken by what runs there has the CPU at once, or with lazyPreemption when that one's
+// turn has lasted 2 ms, and after those who were woken before (docs/decisions/0020).
+const (
+	wokenTasks   = 3
+	wokenRounds  = 50
+	meanWoken    = 60   // us
+	longestWoken = 2500 // us
+)
+
+func wokenMetrics() []Metric {
+	const group = "three that hardly work, woken one by one by one that works on for 8 ms, one CPU"
+	return []Metric{
+		{Name: "woken_mean_us", Group: group, Label: "they wait, mean", Better: -1, Bounds: []Bound{{Row: rowRota, AtMost: meanWoken}}},
+		{Name: "woken_max_us", Group: group, Label: "they wait, longest", Better: -1, Bounds: []Bound{{Row: rowRotaLazy, AtMost: longestWoken}}},
+	}
 }
 
 func runSlices(g *guest.Guest) error {
@@ -128,7 +149,20 @@ func runSlices(g *guest.Guest) error {
 			return fmt.Errorf("%s: %w", c.group, err)
 		}
 	}
-	return nil
+	return measureWoken(g)
+}
+
+func measureWoken(g *guest.Guest) error {
+	out, err := g.Run(guest.Cmd{Path: "bell", Args: []string{strconv.Itoa(wokenTasks), strconv.Itoa(wokenRounds)}, CPUs: "1"})
+	if err != nil {
+		return err
+	}
+	mean, err1 := output.Figure(out.Stdout, "bell_mean_us")
+	longest, err2 := output.Figure(out.Stdout, "bell_max_us")
+	if err := emit(g, "woken_mean_us", mean, err1); err != nil {
+		return err
+	}
+	return emit(g, "woken_max_us", longest, err2)
 }
 
 // Each case runs for 20 turns of its longest slice, and long enough for some hundreds of
