@@ -209,7 +209,7 @@ __noinline bool preempt_defers(const struct task_ctx *taskc, u32 cpu, u64 now_ns
 		return false;
 	if (taskc->weight > cpuc->curr_weight || taskc->slice_ns < cpuc->curr_slice_ns)
 		return false;
-	if (preempt_is_waker(cpuc, cpu) ? preempt_are_partners(taskc, cpuc) : queue_is_brief(taskc))
+	if (preempt_is_waker(cpuc, cpu) ? preempt_are_partners(taskc, cpuc) : queue_little(taskc))
 		return false;
 	cpuc->put_off = 1;
 	preempt_end_in_time(cpuc);

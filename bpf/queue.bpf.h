@@ -111,12 +111,12 @@ static void queue_reset(struct cpu_queue *queue, u64 vt)
 	queue->tree.sum_wv = 0;
 }
 
-/* Did it lately use little beside its slice? */
-static __always_inline bool queue_is_brief(const struct task_ctx *taskc)
+/* A request by what it lately used, if that is brief beside its slice, else 0. */
+static __always_inline u64 queue_little(const struct task_ctx *taskc)
 {
 	u64 brief_ns = task_brief(taskc);
 
-	return brief_ns && brief_ns * QUEUE_BRIEF_PART <= taskc->slice_ns;
+	return brief_ns * QUEUE_BRIEF_PART <= taskc->slice_ns ? brief_ns : 0;
 }
 
 /*
@@ -125,7 +125,7 @@ static __always_inline bool queue_is_brief(const struct task_ctx *taskc)
  */
 static __always_inline u64 queue_brief(const struct task_ctx *taskc)
 {
-	return knobs.fair & ROTA_BRIEF_REQUESTS && queue_is_brief(taskc) ? task_brief(taskc) : 0;
+	return knobs.fair & ROTA_BRIEF_REQUESTS ? queue_little(taskc) : 0;
 }
 
 /*
