@@ -151,7 +151,8 @@ var mayImport = []struct {
 	{"cmd/rota", []string{"rota/internal/", "rota/bench/"}},
 	{"internal/daemon", []string{"rota/internal/config", "rota/internal/class", "rota/internal/sched", "rota/internal/api", "rota/internal/dedicate", "rota/internal/cpulist", "rota/internal/identity", "rota/internal/where", "rota/internal/frequency", "rota/internal/counters"}},
 	{"internal/config", []string{"rota/internal/nearest", "rota/internal/cpulist"}},
-	{"internal/sched", []string{"rota/internal/cpulist", "rota/internal/preemptcount"}},
+	{"internal/sched", []string{"rota/internal/cpulist", "rota/internal/preemptcount", "rota/internal/btftest"}},
+	{"internal/preemptcount", []string{"rota/internal/btftest"}},
 	{"internal/counters", []string{"rota/internal/cpulist", "rota/internal/kernfile"}},
 	{"internal/frequency", []string{"rota/internal/kernfile"}},
 	{"internal/dedicate", []string{"rota/internal/cpulist", "rota/internal/kernfile"}},
@@ -165,8 +166,8 @@ var mayImport = []struct {
 	{"lab/", []string{"rota/lab/"}},
 }
 
-// loaders are the packages that load a BPF object, or prepare one.
-var loaders = []string{"internal/sched", "internal/where", "internal/preemptcount", "bench/runnable"}
+// loaders are the packages that load a BPF object, prepare one, or make types for their tests.
+var loaders = []string{"internal/sched", "internal/where", "internal/preemptcount", "internal/btftest", "bench/runnable"}
 
 // imports: the direction is cmd -> daemon -> {config, class, sched}, cmd -> api
 // and cmd -> bench; the lab knows rota only as a program to run; who has a BPF

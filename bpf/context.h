@@ -8,8 +8,8 @@
  * How: the kernel's preempt count says so. Where that is differs by architecture and release;
  * internal/preemptcount finds it, and says so when the object is loaded.
  *
- * Limits: where the kernel gives no place away nothing is known. The bits are those of kernels up to
- * 7.2; one that counts other things there has to be told apart.
+ * Limits: where the kernel gives no place away nothing is known. The bits are those of kernels
+ * up to 7.2; one that counts other things there has to be told apart.
  */
 #ifndef ROTA_CONTEXT_H
 #define ROTA_CONTEXT_H
@@ -18,6 +18,7 @@
 #define SOFTIRQ_SERVED 0x100
 #define HARDIRQ_BITS 0xf0000
 #define NMI_BITS 0xf00000
+#define INTERRUPT_BITS (NMI_BITS | HARDIRQ_BITS | SOFTIRQ_SERVED)
 
 /* Set before loading: where this kernel keeps the preempt count. */
 enum count_place {
@@ -70,8 +71,7 @@ static __always_inline u32 context_count(void)
 /* Does the running task itself do this? False, too, where that is not known. */
 static __always_inline bool context_is_task(void)
 {
-	return count_place != COUNT_NOWHERE &&
-	       !(context_count() & (NMI_BITS | HARDIRQ_BITS | SOFTIRQ_SERVED));
+	return count_place != COUNT_NOWHERE && !(context_count() & INTERRUPT_BITS);
 }
 
 #endif

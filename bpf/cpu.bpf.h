@@ -104,11 +104,11 @@ struct cpu_ctx {
 	u32 uneven;		    /* for so many turns of such more their weights differ */
 	u32 curr_exact;		    /* what runs is to have no more than to curr_end_ns */
 	u32 curr_hog;		    /* what runs has not slept for long */
-	u32 waking_pair; /* the last two of whom one was to be put off, waker and woken */
-	u32 put_off;	 /* somebody waits though this turn could have ended for it */
-	u32 brief_next;	 /* who takes this CPU will soon have left it again */
-	u32 aside;	 /* who ran is in the local queue, and goes on after that */
-	u64 aside_at_ns; /* since when */
+	u32 waking_pair;	    /* the last two of whom one was to be put off */
+	u32 put_off;		    /* somebody waits though this turn could have ended for it */
+	u32 brief_next;		    /* who takes this CPU will soon have left it again */
+	u32 aside;		    /* who ran is in the local queue, and goes on after that */
+	u64 aside_at_ns;	    /* since when */
 	/* Boosted tasks that this CPU is to take: a ring, see inherit_call(). */
 	u32 calls[CPU_CALLS];
 	u32 called;   /* atomic add; partner: inherit_answer() */

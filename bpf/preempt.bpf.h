@@ -19,6 +19,12 @@
 #define PREEMPT_DEFER_NS 2000000  /* when a turn has lasted so long, who was put off is looked at */
 #define PREEMPT_LOOKS 8		  /* tasks that a wake-up looks at to see whether it is the next */
 
+/* Is who has this virtual time eligible, or level with V? */
+static __always_inline bool preempt_is_due(u64 vt, u64 now_vt)
+{
+	return !eevdf_before(now_vt + PREEMPT_TIE_VT, vt);
+}
+
 /*
  * How far a task that was just picked keeps the CPU: for its request, or as
  * long as the shortest among those who wait is.
@@ -133,8 +139,8 @@ static bool preempt_allowed(const struct task_ctx *taskc, struct cpu_ctx *cpuc, 
 	if (cpuc->curr_tier != taskc->tier)
 		return cpuc->curr_tier == ROTA_BACKGROUND;
 	now_vt = eevdf_now(&queue->tree);
-	if (eevdf_before(now_vt + PREEMPT_TIE_VT, taskc->vt))
-		return false; /* not eligible */
+	if (!preempt_is_due(taskc->vt, now_vt))
+		return false;
 	/* Has the running task had its share? Else it may keep the CPU. */
 	if (eevdf_before(cpuc->curr_vt + PREEMPT_TIE_VT, now_vt) &&
 	    (preempt_protected(taskc, cpuc) ||
@@ -161,8 +167,7 @@ static __always_inline bool preempt_gives_way(struct cpu_ctx *cpuc, u32 tier)
 	if (!eevdf_before(cpuc->curr_vt, cpuc->curr_safe_vt))
 		return true;
 	return (knobs.fair & ROTA_ELIGIBILITY_CHECK) &&
-	       eevdf_before(eevdf_now(&cpu_queue(cpuc, tier)->tree) + PREEMPT_TIE_VT,
-			    cpuc->curr_vt);
+	       !preempt_is_due(cpuc->curr_vt, eevdf_now(&cpu_queue(cpuc, tier)->tree));
 }
 
 /* Does what runs here wake it itself, on this CPU? */
@@ -196,8 +201,8 @@ static __always_inline void preempt_end_in_time(struct cpu_ctx *cpuc)
 
 /*
  * With lazyPreemption a turn that has just begun comes to something, though what runs has had its
- * share: its like do not end it yet (docs/decisions/0020). Not who is brief, unless what runs wakes several. Not
- * static, as queue_join.
+ * share: its like do not end it yet (docs/decisions/0020). Not who is brief, unless what runs
+ * wakes several. Not static, as queue_join.
  */
 __noinline bool preempt_defers(const struct task_ctx *taskc, u32 cpu, u64 now_ns)
 {
@@ -220,11 +225,9 @@ __noinline bool preempt_defers(const struct task_ctx *taskc, u32 cpu, u64 now_ns
 static __always_inline bool preempt_hurries(const struct task_ctx *taskc, struct cpu_ctx *cpuc,
 					    u32 cpu, u64 now_ns)
 {
-	if (!cpuc->put_off || !preempt_may_end(cpuc, taskc->tier) ||
-	    eevdf_before(eevdf_now(&cpu_queue(cpuc, taskc->tier)->tree) + PREEMPT_TIE_VT,
-			 taskc->vt))
-		return false;
-	return !preempt_defers(taskc, cpu, now_ns);
+	return cpuc->put_off && preempt_may_end(cpuc, taskc->tier) &&
+	       preempt_is_due(taskc->vt, eevdf_now(&cpu_queue(cpuc, taskc->tier)->tree)) &&
+	       !preempt_defers(taskc, cpu, now_ns);
 }
 
 /*

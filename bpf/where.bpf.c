@@ -257,11 +257,10 @@ static __always_inline int note_call(void)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct seen_key key = {};
-	u32 count;
+	u32 count = context_count();
 
-	count = context_count();
 	key.cpu = bpf_get_smp_processor_id();
-	if (count_place == COUNT_NOWHERE || count & (NMI_BITS | HARDIRQ_BITS | SOFTIRQ_SERVED))
+	if (count_place == COUNT_NOWHERE || count & INTERRUPT_BITS)
 		note_interrupt(&key, count);
 	if (key.context == CONTEXT_TASK)
 		note_task(task, &key);

@@ -77,17 +77,8 @@ func (c Count) Usable() Count {
 // instructions here.
 func (c Count) Bind(spec *ebpf.CollectionSpec) error {
 	for _, program := range spec.Programs {
-		for i, ins := range program.Instructions {
-			name := ins.Reference()
-			if _, ours := variables[name]; !ours {
-				continue
-			}
-			// An unknown one becomes 0, in a branch that is not taken.
-			plain := asm.LoadImm(ins.Dst, int64(c.ids[name]), asm.DWord).WithSource(ins.Source()).WithSymbol(ins.Symbol())
-			if c.ids[name] != 0 {
-				plain.Src = pseudoBTFID
-			}
-			program.Instructions[i] = plain
+		for i := range program.Instructions {
+			c.bind(&program.Instructions[i])
 		}
 	}
 	variable, ok := spec.Variables["count_place"]
@@ -95,6 +86,20 @@ func (c Count) Bind(spec *ebpf.CollectionSpec) error {
 		return errors.New(`no variable "count_place" in the object: build it again with: make build`)
 	}
 	return variable.Set(c.place)
+}
+
+// bind fixes one instruction, and keeps what it says of the source and of a function that begins
+// there. What this kernel does not have becomes 0, in a branch that is not taken.
+func (c Count) bind(ins *asm.Instruction) {
+	name := ins.Reference()
+	if _, ours := variables[name]; !ours {
+		return
+	}
+	*ins = ins.WithReference("")
+	ins.Constant, ins.Src = int64(c.ids[name]), asm.R0
+	if c.ids[name] != 0 {
+		ins.Src = pseudoBTFID
+	}
 }
 
 func hasMember(t btf.Type, name string) bool {

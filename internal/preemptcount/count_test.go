@@ -6,6 +6,8 @@ import (
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/asm"
 	"github.com/cilium/ebpf/btf"
+
+	"rota/internal/btftest"
 )
 
 // objects are the compiled programs that ask for the count, with those of their programs that
@@ -66,20 +68,6 @@ func TestBind(t *testing.T) {
 	}
 }
 
-// kernelOf is the types of a kernel with these.
-func kernelOf(t *testing.T, types ...btf.Type) *btf.Spec {
-	t.Helper()
-	builder, err := btf.NewBuilder(types, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	spec, err := builder.Spec()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return spec
-}
-
 func TestFind(t *testing.T) {
 	u64 := &btf.Int{Name: "unsigned long long", Size: 8}
 	count := btf.Member{Name: "preempt_count", Type: u64}
@@ -101,7 +89,7 @@ func TestFind(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			got := Find(kernelOf(t, tt.kernel...))
+			got := Find(btftest.Kernel(t, tt.kernel...))
 			if got.place != tt.want || got.Known() != (tt.want != placeNone) {
 				t.Errorf("place %d, known %v: want %d", got.place, got.Known(), tt.want)
 			}

@@ -7,6 +7,8 @@ import (
 	"testing/fstest"
 
 	"github.com/cilium/ebpf/btf"
+
+	"rota/internal/btftest"
 )
 
 // opsOf is a kernel whose schedulers have these callbacks.
@@ -16,7 +18,7 @@ func opsOf(t *testing.T, callbacks ...string) *btf.Spec {
 	for i, name := range callbacks {
 		ops.Members = append(ops.Members, btf.Member{Name: name, Type: &btf.Pointer{Target: &btf.Void{}}, Offset: btf.Bits(64 * i)})
 	}
-	return kernelOf(t, ops)
+	return btftest.Kernel(t, ops)
 }
 
 func TestCheckLimits(t *testing.T) {

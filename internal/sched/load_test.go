@@ -9,6 +9,8 @@ import (
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/btf"
 	"golang.org/x/sys/unix"
+
+	"rota/internal/btftest"
 )
 
 // opsTable is an object whose ops table has these members, 8 bytes each and
@@ -84,7 +86,7 @@ func TestSetOpsFlags(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			kernel, spec := kernelOf(t, test.kernel), object(t)
+			kernel, spec := btftest.Kernel(t, test.kernel), object(t)
 			before := bytes.Clone(opsBytes(spec))
 			if err := setOpsFlags(spec, kernel); err != nil {
 				t.Fatal(err)
@@ -99,7 +101,7 @@ func TestSetOpsFlags(t *testing.T) {
 			}
 		})
 	}
-	if err := setOpsFlags(object(t), kernelOf(t, function("f"))); err == nil || !strings.Contains(err.Error(), "scx_ops_flags") {
+	if err := setOpsFlags(object(t), btftest.Kernel(t, function("f"))); err == nil || !strings.Contains(err.Error(), "scx_ops_flags") {
 		t.Errorf("a kernel without sched_ext: %v", err)
 	}
 }

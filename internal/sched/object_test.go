@@ -9,6 +9,8 @@ import (
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/asm"
 	"github.com/cilium/ebpf/btf"
+
+	"rota/internal/btftest"
 )
 
 func TestKfuncs(t *testing.T) {
@@ -100,20 +102,6 @@ func TestMalformed(t *testing.T) {
 	}
 }
 
-// kernelOf is the BTF of a kernel that has these types.
-func kernelOf(t *testing.T, types ...btf.Type) *btf.Spec {
-	t.Helper()
-	builder, err := btf.NewBuilder(types, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	spec, err := builder.Spec()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return spec
-}
-
 func u64() btf.Type { return &btf.Int{Name: "unsigned long long", Size: 8} }
 
 func TestKernelFunc(t *testing.T) {
@@ -135,7 +123,7 @@ func TestKernelFunc(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			fn, err := kernelFunc(kernelOf(t, test.kernel...), "f")
+			fn, err := kernelFunc(btftest.Kernel(t, test.kernel...), "f")
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -158,7 +146,7 @@ func call(name string) asm.Instruction {
 }
 
 func TestResolveKfuncs(t *testing.T) {
-	kernel := kernelOf(t, function("f___v2_impl"), function("f___v2"), function("f", u64()),
+	kernel := btftest.Kernel(t, function("f___v2_impl"), function("f___v2"), function("f", u64()),
 		function("g", u64()))
 	f, err := kernelFunc(kernel, "f")
 	if err != nil || f == nil {
@@ -197,7 +185,7 @@ func TestResolveObject(t *testing.T) {
 	for _, name := range names {
 		types = append(types, function(name, u64()), function(name+"___v2"), function(name+"___v2_impl"))
 	}
-	kernel := kernelOf(t, types...)
+	kernel := btftest.Kernel(t, types...)
 	want := make(map[btf.TypeID]bool)
 	for _, name := range names {
 		fn, err := kernelFunc(kernel, name)

@@ -62,7 +62,7 @@ int main(int argc, char **argv)
 	n = number(argv[1], 1, HELPERS);
 	rounds = number(argv[2], 1, 100000);
 	for (long i = 0; i < n; i++) {
-		helpers[i].bell = eventfd(0, EFD_CLOEXEC);
+		helpers[i].bell = eventfd(0, EFD_CLOEXEC | EFD_SEMAPHORE);
 		if (helpers[i].bell < 0 || pthread_create(&ids[i], NULL, answer, &helpers[i]))
 			die("start a helper");
 	}
