@@ -27,6 +27,11 @@ const (
 	ownedUnlent = 100 * time.Millisecond
 )
 
+// ownedHalf is what hogs get of all CPUs while half of them are kept. In so short a time what
+// the daemon does shows: some ms of 400, with its looks at the machine every second. A CPU that
+// stays lent, or idle beside hogs that wait, is 25 % more or less.
+var ownedHalf = Bound{AtLeast: 45, AtMost: 51}
+
 const (
 	sharedConfig = `classes:
   - {name: owner, tier: priority}
@@ -68,9 +73,9 @@ func owned() Scenario {
 			{Name: "offline_pct", Group: "one of its CPUs goes offline", Label: "of two CPUs, chosen anew, the owner's tasks get", Bounds: only(Bound{AtLeast: 98})},
 			{Name: "lent_pct", Group: lent, Label: "while the owner sleeps, hogs get of all four", Better: 1, Bounds: only(Bound{AtLeast: 98})},
 			{Name: "returned_pct", Group: lent, Label: "of the first 100 ms after that, the owner's tasks get", Better: 1, Bounds: only(Bound{AtLeast: 97})},
-			{Name: "unlent_pct", Group: later, Label: "in the first 80 ms of its sleep, hogs get of all four", Bounds: only(Bound{AtLeast: 47, AtMost: 51})},
+			{Name: "unlent_pct", Group: later, Label: "in the first 80 ms of its sleep, hogs get of all four", Bounds: only(ownedHalf)},
 			{Name: "later_pct", Group: later, Label: "in a second after that", Better: 1, Bounds: only(Bound{AtLeast: 98})},
-			{Name: "all_back_pct", Group: later, Label: "in 100 ms after one of its two tasks wakes", Bounds: only(Bound{AtLeast: 49, AtMost: 51})},
+			{Name: "all_back_pct", Group: later, Label: "in 100 ms after one of its two tasks wakes", Bounds: only(ownedHalf)},
 			{Name: "still_run", Group: "its CPUs are taken away, of four tasks", Label: "each of them goes on (1 = yes)", Bounds: only(Bound{AtLeast: 1})},
 		},
 		Loads: []string{"hog"},
