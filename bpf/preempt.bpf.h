@@ -170,21 +170,18 @@ static __always_inline bool preempt_gives_way(struct cpu_ctx *cpuc, u32 tier)
 	       !preempt_is_due(cpuc->curr_vt, eevdf_now(&cpu_queue(cpuc, tier)->tree));
 }
 
-/* Does what runs here wake it itself, on this CPU? */
-static __always_inline bool preempt_is_waker(const struct cpu_ctx *cpuc, u32 cpu)
-{
-	return cpu == bpf_get_smp_processor_id() &&
-	       cpuc->curr_tid == (u32)bpf_get_current_pid_tgid() && context_is_task();
-}
-
 /*
- * Were these two the last pair here? Then one mostly answers the other, and a switch at once
- * spares one of them falling asleep: the answer is there before the question's end.
+ * Does what runs here wake it, as these two did the last time here? Then one mostly answers the
+ * other, and a switch at once spares one of them falling asleep: the answer is there before the
+ * question's end.
  */
-static __always_inline bool preempt_are_partners(const struct task_ctx *taskc, struct cpu_ctx *cpuc)
+static __always_inline bool preempt_are_partners(const struct task_ctx *taskc, struct cpu_ctx *cpuc,
+						 u32 cpu)
 {
 	u32 a = taskc->tid, b = cpuc->curr_tid, before = cpuc->waking_pair;
 
+	if (cpu != bpf_get_smp_processor_id() || b != (u32)bpf_get_current_pid_tgid())
+		return false;
 	cpuc->waking_pair = (a ^ b) * 0x9e3779b1 + a + b; /* neighbours have the same a ^ b */
 	return cpuc->waking_pair == before;
 }
@@ -201,8 +198,8 @@ static __always_inline void preempt_end_in_time(struct cpu_ctx *cpuc)
 
 /*
  * With lazyPreemption a turn that has just begun comes to something, though what runs has had its
- * share: its like do not end it yet (docs/decisions/0020). Not who is brief, unless what runs
- * wakes several. Not static, as queue_join.
+ * share: its like do not end it yet when a task wakes or sends them, as opposed to an interrupt
+ * (docs/decisions/0020). Not static, as queue_join.
  */
 __noinline bool preempt_defers(const struct task_ctx *taskc, u32 cpu, u64 now_ns)
 {
@@ -214,7 +211,7 @@ __noinline bool preempt_defers(const struct task_ctx *taskc, u32 cpu, u64 now_ns
 		return false;
 	if (taskc->weight > cpuc->curr_weight || taskc->slice_ns < cpuc->curr_slice_ns)
 		return false;
-	if (preempt_is_waker(cpuc, cpu) ? preempt_are_partners(taskc, cpuc) : queue_little(taskc))
+	if (!context_is_task() || preempt_are_partners(taskc, cpuc, cpu))
 		return false;
 	cpuc->put_off = 1;
 	preempt_end_in_time(cpuc);

@@ -111,21 +111,15 @@ static void queue_reset(struct cpu_queue *queue, u64 vt)
 	queue->tree.sum_wv = 0;
 }
 
-/* A request by what it lately used, if that is brief beside its slice, else 0. */
-static __always_inline u64 queue_little(const struct task_ctx *taskc)
-{
-	u64 brief_ns = task_brief(taskc);
-
-	return brief_ns * QUEUE_BRIEF_PART <= taskc->slice_ns ? brief_ns : 0;
-}
-
 /*
  * Its first request, by what it lately used, if that is brief beside its slice, else 0: tasks
  * that keep each other busy, as hackbench's, would only take turns more often.
  */
 static __always_inline u64 queue_brief(const struct task_ctx *taskc)
 {
-	return knobs.fair & ROTA_BRIEF_REQUESTS ? queue_little(taskc) : 0;
+	u64 brief_ns = knobs.fair & ROTA_BRIEF_REQUESTS ? task_brief(taskc) : 0;
+
+	return brief_ns * QUEUE_BRIEF_PART <= taskc->slice_ns ? brief_ns : 0;
 }
 
 /*
