@@ -177,7 +177,8 @@ static void pick_enqueue(struct task_struct *p, struct task_ctx *taskc, struct c
 	}
 	if (taskc->joined >= 0 && taskc->joined != cpu)
 		queue_leave(taskc, cpu, false);
-	comes = wakes || taskc->rest_vt; /* from another CPU, or with another weight */
+	/* New, or from another CPU, or with another weight: not who was only interrupted. */
+	comes = wakes || taskc->rest_vt || taskc->fresh;
 	if (taskc->joined < 0)
 		queue_join(taskc, cpu, now_ns);
 	else

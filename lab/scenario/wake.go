@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"rota/lab/guest"
+	"rota/lab/scenario/output"
 )
 
 const wakeConfig = `classes:
@@ -20,11 +21,11 @@ func wake() Scenario {
 	return Scenario{
 		Name:     "wake",
 		Title:    "Wake-up latency",
-		Question: "How long does a task that is woken every millisecond wait for a CPU when the machine is busy?",
+		Question: "How long does a task that is woken every millisecond, or has just begun, wait for a CPU when the machine is busy?",
 		Rows:     rows(wakeConfig),
 		Metrics:  wakeMetrics(),
 		Tools:    []string{"cyclictest", "hackbench", "stress-ng"},
-		Loads:    []string{"nap"},
+		Loads:    []string{"nap", "spawn"},
 		Limit:    180 * time.Second,
 		Run:      runWake,
 	}
@@ -55,7 +56,32 @@ func wakeMetrics() []Metric {
 			})...)
 		}
 	}
-	return metrics
+	return append(metrics, spawnMetrics()...)
+}
+
+// spawnRounds are the processes that are started one after the other under hogs.
+const spawnRounds = "200"
+
+func spawnMetrics() []Metric {
+	const group = "a new process under one CPU hog per CPU"
+	return []Metric{
+		{Name: "spawn_mean_us", Group: group, Label: "until it runs, mean", Better: -1, Bounds: []Bound{{Row: rowRota, Against: rowKernel, AtMost: 1}}},
+		{Name: "spawn_max_us", Group: group, Label: "longest", Better: -1},
+	}
+}
+
+// spawn measures how long new processes wait beside what runs already.
+func spawn(g *guest.Guest) error {
+	out, err := g.Run(guest.Cmd{Path: "spawn", Args: []string{spawnRounds}})
+	if err != nil {
+		return err
+	}
+	mean, err1 := output.Figure(out.Stdout, "spawn_mean_us")
+	longest, err2 := output.Figure(out.Stdout, "spawn_max_us")
+	if err := emit(g, "spawn_mean_us", mean, err1); err != nil {
+		return err
+	}
+	return emit(g, "spawn_max_us", longest, err2)
 }
 
 func wakeBounds(load string, nice int, figure string) []Bound {
@@ -98,6 +124,9 @@ func wakeUnder(g *guest.Guest, load wakeLoad) error {
 		if err := s.wakeUps("wake_"+load.name, nice, nil); err != nil {
 			return err
 		}
+	}
+	if load.name == "hogs" {
+		return spawn(g)
 	}
 	return nil
 }
