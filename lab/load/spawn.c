@@ -24,7 +24,8 @@ int main(int argc, char **argv)
 		return 2;
 	}
 	rounds = number(argv[1], 1, 100000);
-	begun_ns = mmap(NULL, sizeof(*begun_ns), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	begun_ns = mmap(NULL, sizeof(*begun_ns), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
+			-1, 0);
 	if (begun_ns == MAP_FAILED)
 		die("mmap");
 	for (long r = 0; r < rounds; r++) {
