@@ -27,7 +27,7 @@ enum rota_fair {
 	ROTA_PREEMPT_SHORT = 2,	    /* but not against a shorter slice */
 	ROTA_ELIGIBILITY_CHECK = 4, /* who has become ineligible gives way at once */
 	ROTA_BRIEF_REQUESTS = 8,    /* who wakes asks for what it lately used, not for a slice */
-	ROTA_LAZY_PREEMPTION = 16,  /* who wakes does not end a turn that has just begun */
+	ROTA_LAZY_PREEMPTION = 16,  /* whom a task wakes does not end a turn that has just begun */
 };
 
 /* Why a task waits for another. */

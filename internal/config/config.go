@@ -99,9 +99,9 @@ type Fair struct {
 	// between two sleeps, at least MinSlice, where that is no more than an
 	// eighth of its slice.
 	BriefRequests bool
-	// LazyPreemption: a turn that is younger than 0.35 ms is not ended by whom the running task
-	// wakes, unless these two only answer each other, nor by others, unless they use little,
-	// weigh more or ask for a shorter slice. Who is put off so waits for 2 ms of the turn at most.
+	// LazyPreemption: a turn that is younger than 0.35 ms is not ended by whom a task wakes, unless
+	// these two only answer each other, or who is woken weighs more or asks for a shorter slice.
+	// Who is put off so waits for 2 ms of the turn at most.
 	LazyPreemption bool
 }
 

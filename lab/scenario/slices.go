@@ -14,7 +14,7 @@ import (
 // rowRota700 is rota with a slice that is shorter than a tick.
 const rowRota700 = "rota-700us"
 
-// rowRotaLazy is rota where who wakes does not end a turn that has just begun.
+// rowRotaLazy is rota where whom a task wakes does not end a turn that has just begun.
 const rowRotaLazy = "rota-lazy"
 
 // sliceExact is how far a mean turn may be from the slice, as a share of it,
@@ -156,16 +156,7 @@ func runSlices(g *guest.Guest) error {
 }
 
 func measureWoken(g *guest.Guest) error {
-	out, err := g.Run(guest.Cmd{Path: "bell", Args: []string{strconv.Itoa(wokenTasks), strconv.Itoa(wokenRounds)}, CPUs: "1"})
-	if err != nil {
-		return err
-	}
-	mean, err1 := output.Figure(out.Stdout, "bell_mean_us")
-	longest, err2 := output.Figure(out.Stdout, "bell_max_us")
-	if err := emit(g, "woken_mean_us", mean, err1); err != nil {
-		return err
-	}
-	return emit(g, "woken_max_us", longest, err2)
+	return measureWaits(g, "woken", guest.Cmd{Path: "bell", Args: []string{strconv.Itoa(wokenTasks), strconv.Itoa(wokenRounds)}, CPUs: "1"})
 }
 
 // Each case runs for 20 turns of its longest slice, and long enough for some hundreds of

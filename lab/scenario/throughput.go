@@ -88,6 +88,22 @@ func emit(g *guest.Guest, name string, value float64, errs ...error) error {
 	return nil
 }
 
+// measureWaits runs a load that prints how long it waited, and emits that: as NAME_mean_us and
+// NAME_max_us what the load calls by its own name.
+func measureWaits(g *guest.Guest, name string, load guest.Cmd) error {
+	out, err := g.Run(load)
+	if err != nil {
+		return err
+	}
+	for _, figure := range []string{"_mean_us", "_max_us"} {
+		value, err := output.Figure(out.Stdout, load.Path+figure)
+		if err := emit(g, name+figure, value, err); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 func measureHackbench(g *guest.Guest) error {
 	text, err1 := measured(g, "", "hackbench", "-g", "4", "-l", "200")
 	seconds, err2 := output.Hackbench(text)

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"rota/lab/guest"
-	"rota/lab/scenario/output"
 )
 
 const wakeConfig = `classes:
@@ -70,20 +69,6 @@ func spawnMetrics() []Metric {
 	}
 }
 
-// spawn measures how long new processes wait beside what runs already.
-func spawn(g *guest.Guest) error {
-	out, err := g.Run(guest.Cmd{Path: "spawn", Args: []string{spawnRounds}})
-	if err != nil {
-		return err
-	}
-	mean, err1 := output.Figure(out.Stdout, "spawn_mean_us")
-	longest, err2 := output.Figure(out.Stdout, "spawn_max_us")
-	if err := emit(g, "spawn_mean_us", mean, err1); err != nil {
-		return err
-	}
-	return emit(g, "spawn_max_us", longest, err2)
-}
-
 func wakeBounds(load string, nice int, figure string) []Bound {
 	var bounds []Bound
 	// Beside the crowd rota is behind in the average, see docs/figures.md.
@@ -126,7 +111,7 @@ func wakeUnder(g *guest.Guest, load wakeLoad) error {
 		}
 	}
 	if load.name == "hogs" {
-		return spawn(g)
+		return measureWaits(g, "spawn", guest.Cmd{Path: "spawn", Args: []string{spawnRounds}})
 	}
 	return nil
 }
