@@ -26,6 +26,7 @@
 #define PLACE_BALANCE_NS 8000000
 #define PLACE_SILENT_NS 10000000 /* a count that is wrong for longer is not a race */
 #define PLACE_ROTATE_NS 50000000 /* so long who has less of a CPU than others stays so */
+#define PLACE_FIRST_NS 16000000	 /* so long later, where others have had less for longer */
 #define PLACE_ROTATE_LOOKS 8	 /* at so many who wait */
 #define PLACE_EVEN_PART 16	 /* for that, loads differ by a task's weight but for this part, */
 #define PLACE_LEVEL_PART 4	 /* and their means but for this part */
@@ -379,6 +380,43 @@ static __always_inline bool place_due(const struct cpu_ctx *cpuc, u64 now_ns)
 }
 
 /*
+ * Has another CPU as little to do, and has had so for longer? It takes a task first: else those
+ * whose ticks come first would change roles among themselves.
+ */
+static __always_inline bool place_after_others(const struct cpu_ctx *cpuc, u32 cpu, u64 even,
+					       u64 now_ns)
+{
+	u32 n, size = llc_scan(cpuc->llc);
+
+	if (!eevdf_before(now_ns, cpuc->rotate_at_ns + PLACE_FIRST_NS))
+		return false;
+	kernel_for(n, 1, size)
+	{
+		const struct cpu_ctx *otherc = cpu_find(cpu_beside(cpu, n));
+
+		if (READ_ONCE(otherc->curr_hog) && !otherc->owner &&
+		    eevdf_before(READ_ONCE(otherc->rotate_at_ns), cpuc->rotate_at_ns) &&
+		    place_load(otherc) <= place_load(cpuc) + even)
+			return true;
+	}
+	return false;
+}
+
+/* Is it this CPU's turn to change roles with that one, which has a task of this weight more? */
+static __always_inline bool place_may_rotate(const struct cpu_ctx *cpuc,
+					     const struct cpu_ctx *fromc, u32 cpu, u32 weight,
+					     u64 now_ns)
+{
+	u64 gap = place_load(fromc) - place_load(cpuc), even = weight / PLACE_EVEN_PART;
+
+	if (!cpuc->curr_hog || eevdf_before(now_ns, cpuc->rotate_at_ns) ||
+	    eevdf_before(now_ns, READ_ONCE(fromc->rotate_at_ns)))
+		return false;
+	/* The loads of now, too, and exactly: else it would be taken back at once. */
+	return gap - (weight - even) <= 2 * even && !place_after_others(cpuc, cpu, even, now_ns);
+}
+
+/*
  * Loads that no move makes more even, as of three hogs on two CPUs: one is alone and has twice
  * what each of the others has. Now and then they change roles: this CPU takes one of the others.
  * Not the one that came by this last, so that everybody is alone in turn.
@@ -386,17 +424,12 @@ static __always_inline bool place_due(const struct cpu_ctx *cpuc, u64 now_ns)
 __noinline bool place_rotate(u32 cpu, u32 from, u32 weight, u64 now_ns)
 {
 	struct cpu_ctx *cpuc = cpu_find(cpu), *fromc = cpu_find(from);
-	struct cpu_queue *queue = &fromc->queues[0];
-	u64 gap = place_load(fromc) - place_load(cpuc);
 	u64 new_until_ns = READ_ONCE(fromc->rotate_at_ns) + PLACE_ROTATE_NS;
+	struct cpu_queue *queue = &fromc->queues[0];
 	struct task_struct *p;
 	u32 turns = 0;
 
-	if (!cpuc->curr_hog || eevdf_before(now_ns, cpuc->rotate_at_ns) ||
-	    eevdf_before(now_ns, READ_ONCE(fromc->rotate_at_ns)))
-		return false;
-	/* The loads of now, too, and exactly: else it would be taken back at once. */
-	if (gap - (weight - weight / PLACE_EVEN_PART) > 2 * (weight / PLACE_EVEN_PART))
+	if (!place_may_rotate(cpuc, fromc, cpu, weight, now_ns))
 		return false;
 	kernel_for_waiting(it, p, QUEUE_FAIR(from))
 	{
@@ -408,8 +441,11 @@ __noinline bool place_rotate(u32 cpu, u32 from, u32 weight, u64 now_ns)
 		if (!taskc || !timer_hog(taskc) || taskc->weight != weight ||
 		    !place_may_move(p, cpu))
 			continue;
-		if (p->pid == fromc->rotated_tid && eevdf_before(now_ns, new_until_ns))
+		if (p->pid == fromc->rotated_tid && eevdf_before(now_ns, new_until_ns)) {
+			/* Looks may keep step with turns: at the next tick another one waits. */
+			cpuc->balance_at_ns = now_ns;
 			continue;
+		}
 		place_begin_pull(queue, p->pid);
 		moved = kernel_move(&it, p, DSQ_LOCAL, 0);
 		place_end_pull(queue, p->pid, moved);
