@@ -35,8 +35,7 @@ static void *work(void *arg)
 		w->cpu = sched_getcpu();
 		w->looks++;
 		w->slot->loops++;
-		for (volatile int i = 0; i < 500; i++)
-			;
+		churn(20);
 	}
 	return NULL;
 }

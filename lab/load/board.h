@@ -50,15 +50,32 @@ static inline void sleep_until(uint64_t ns)
 		;
 }
 
+#define FOUR_TIMES(x) x x x x
+
+/* A step of two instructions; the second line is there so that none is made of several. */
+#define CHURN_STEP                      \
+	y = y * 1664525u + 1013904223u; \
+	__asm__ volatile("" : "+r"(y));
+
+/*
+ * churn executes some 130 instructions for each block, and one jump: jumps, and what goes to
+ * memory, take the host's time in an instruction-counted machine.
+ */
+static inline void churn(uint32_t blocks)
+{
+	uint32_t y = 1;
+
+	while (blocks--) {
+		FOUR_TIMES(FOUR_TIMES(FOUR_TIMES(CHURN_STEP)))
+	}
+}
+
 /* use_cpu lasts until this thread has had so much CPU time since start. */
 static inline void use_cpu(uint64_t start, uint64_t ns)
 {
-	volatile uint64_t n = 0;
-
-	do {
-		for (int i = 0; i < 500; i++)
-			n++;
-	} while (clock_ns(CLOCK_THREAD_CPUTIME_ID) - start < ns);
+	do
+		churn(19);
+	while (clock_ns(CLOCK_THREAD_CPUTIME_ID) - start < ns);
 }
 
 static inline void die(const char *what)

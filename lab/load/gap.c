@@ -23,8 +23,7 @@ static void *look(void *arg)
 		slot->since_ns = now;
 		if ((++slot->loops & 0xff) == 0)
 			slot->cpu_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
-		for (volatile int i = 0; i < 200; i++)
-			;
+		churn(8);
 	}
 	return NULL;
 }

@@ -5,8 +5,8 @@
  * With USER it gives up its rights for those of this user, by number, after
  * HOG_ROOT_NS of CPU time, and goes on without executing another program.
  *
- * The inner loop is pure arithmetic, about 20000 instructions between two
- * updates, so that the cost of counting does not show. Runs until it is killed.
+ * It computes, about 20000 instructions between two updates, so that the cost of
+ * counting does not show. Runs until it is killed.
  */
 #include "board.h"
 
@@ -17,7 +17,6 @@
 int main(int argc, char **argv)
 {
 	struct slot *slot;
-	volatile uint32_t x = 1;
 	uid_t user = 0;
 
 	if (argc != 3 && argc != 4) {
@@ -30,11 +29,7 @@ int main(int argc, char **argv)
 	}
 	slot = board_open(argv[1]) + number(argv[2], 0, BOARD_SLOTS - 1);
 	for (;;) {
-		uint32_t y = x;
-
-		for (int i = 0; i < 5000; i++)
-			y = y * 1664525u + 1013904223u;
-		x = y;
+		churn(154);
 		slot->loops++;
 		slot->cpu_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
 		if (user && slot->cpu_ns > HOG_ROOT_NS) {

@@ -16,7 +16,7 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 
-#define UNIT_LOOPS 5000 /* of two instructions: 10 us of a machine that does nothing else */
+#define UNIT_BLOCKS 77 /* of churn(): 10 us of a machine that does nothing else */
 #define SYSTEM "/dev/binder"
 #define PROVIDER "/dev/hwbinder"
 
@@ -53,8 +53,7 @@ static inline uint32_t roll(uint32_t mean)
 /* work does a number of units and counts them where they belong. */
 static inline void work(uint32_t units, int background)
 {
-	for (uint64_t i = (uint64_t)units * UNIT_LOOPS; i; i--)
-		__asm__ volatile("");
+	churn(units * UNIT_BLOCKS);
 	atomic_fetch_add(background ? &shared->bg_units : &shared->app_units, units);
 }
 

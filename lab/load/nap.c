@@ -13,14 +13,8 @@
 
 static void work_until(struct slot *slot, uint64_t cpu_ns)
 {
-	volatile uint32_t x = 1;
-
 	do {
-		uint32_t y = x;
-
-		for (int i = 0; i < 500; i++)
-			y = y * 1664525u + 1013904223u;
-		x = y;
+		churn(15);
 		slot->cpu_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
 	} while (slot->cpu_ns < cpu_ns);
 }

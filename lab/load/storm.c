@@ -13,12 +13,6 @@
 #include <sys/wait.h>
 #include <signal.h>
 
-static void spin(void)
-{
-	for (volatile int i = 0; i < 50000; i++)
-		;
-}
-
 static void start_child(const char *self, int exec)
 {
 	pid_t pid = fork();
@@ -34,7 +28,7 @@ static void start_child(const char *self, int exec)
 		execl(self, self, "child", (char *)NULL);
 		_exit(127);
 	}
-	spin();
+	churn(1540);
 	_exit(0);
 }
 
@@ -45,7 +39,7 @@ int main(int argc, char **argv)
 	int exec;
 
 	if (argc == 2 && !strcmp(argv[1], "child")) {
-		spin();
+		churn(1540);
 		return 0;
 	}
 	if (argc != 5) {

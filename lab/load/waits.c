@@ -32,7 +32,7 @@ static void handle(uint32_t code, const struct message *message)
 {
 	(void)code;
 	(void)message;
-	spin(roll(2000));
+	churn(roll(100));
 }
 
 static void *serve_too(void *arg)

@@ -41,12 +41,6 @@ static inline uint32_t roll(uint32_t n)
 	return (uint32_t)(throw_dice() % n);
 }
 
-static inline void spin(uint32_t loops)
-{
-	for (volatile uint32_t i = 0; i < loops; i++)
-		;
-}
-
 static inline void die_here(void)
 {
 	atomic_fetch_add(&shared->deaths, 1);

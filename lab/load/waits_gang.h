@@ -155,7 +155,7 @@ static inline void wait_for(enum kind kind, int me)
 
 static void have(enum kind kind, int me)
 {
-	spin(200 + roll(1000));
+	churn(10 + roll(50));
 	if (!roll(3))
 		usleep(roll(300));
 	if (kind == SHARED && !roll(OWNER_DIES) && !atomic_load(&shared->stop))
@@ -193,7 +193,7 @@ static inline void server(int request, int answer, uint64_t seed)
 	prctl(PR_SET_NAME, names[1 + seed % 2]);
 	seed_dice(seed);
 	while (read(0, &byte, 1) == 1) {
-		spin(roll(2000));
+		churn(roll(100));
 		if (!roll(SERVER_DIES))
 			die_here();
 		if (write(1, &byte, 1) != 1)

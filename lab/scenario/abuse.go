@@ -61,9 +61,9 @@ func abuseCases() []abuseCase {
 		{"nice_one_cpu", "the same, all on one CPU", 1, nice19One, hogsOf(8, guest.Cmd{Nice: -20, CPUs: "1"}), 3 * time.Second},
 		{"vip_hogs", "4 fair tasks under 4 priority-class hogs", 4, fair, hogsOf(4, guest.Cmd{Path: "vip-hog"}), 3 * time.Second},
 		{"vip_hogs_double", "4 fair tasks under 8 priority-class hogs", 4, fair, hogsOf(8, guest.Cmd{Path: "vip-hog"}), 3 * time.Second},
-		{"vip_storm", "4 fair tasks under a priority-class fork storm", 4, fair, vipStorm, 3 * time.Second},
+		{"vip_storm", "4 fair tasks under a priority-class fork storm", 4, fair, vipStorm, 2 * time.Second},
 		{"background", "a background task under 8 fair hogs", 1, guest.Cmd{Path: "later-gap"}, hogsOf(8, guest.Cmd{}), 3 * time.Second},
-		{"stress", "a fair task under stress-ng --aggressive", 1, fair, aggressive, 3 * time.Second},
+		{"stress", "a fair task under stress-ng --aggressive", 1, fair, aggressive, 2 * time.Second},
 	}
 }
 
@@ -104,7 +104,7 @@ func vipStorm(s *stage) error {
 func aggressive(s *stage) error {
 	cpus := strconv.Itoa(s.g.CPUs)
 	_, err := s.start(guest.Cmd{Path: "stress-ng", Args: []string{
-		"--aggressive", "--cpu", cpus, "--fork", cpus, "--switch", "2", "--futex", "2", "--yield", "2"}})
+		"--aggressive", "--cpu", cpus, "--cpu-method", "int64", "--fork", cpus, "--switch", "2", "--futex", "2", "--yield", "2"}})
 	return err
 }
 

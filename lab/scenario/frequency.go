@@ -15,14 +15,14 @@ import (
 const (
 	topFrequency   = 2530 // MHz
 	frequencyTasks = 8    // of each program
-	frequencySpan  = 2 * time.Second
+	frequencySpan  = time.Second
 	// Where two programs differ less than plainDegree, more has to be done to see it.
 	plainDegree = 0.02
 	// A round of the turns of all takes 16 ms. Shorter turns would cost who pays for the choice
 	// of the next one a part of its time that is seen here.
 	roundLooks      = 32
 	roundLook       = 3500 * time.Microsecond
-	longestSpan     = 10 * time.Second
+	longestSpan     = 5 * time.Second
 	frequencySettle = 600 * time.Millisecond // until rota has read the new frequency
 	rowFrequency    = "rota-frequency"
 	rowCounted      = "rota-counted"
@@ -30,9 +30,9 @@ const (
 	rowCountedOver  = "rota-counted-over"
 	rowKernelTSF    = "kernel-tsf"
 	rowTSF          = "rota-tsf"
-	// accessTime is what one access of lab/load/progress.c takes: 500 turns of its loop
-	// of 5 instructions.
-	accessTime = 2500 * time.Nanosecond
+	// accessTime is what one access of lab/load/progress.c takes: 600 turns of 66
+	// instructions for 16.
+	accessTime = 2475 * time.Nanosecond
 	allWaits   = 1000 // the counter of a row sees all of a thousand
 	// waitsOfCycles are the calls that it makes for cycles that wait, and all of them.
 	waitsOfCycles = `counters: "syscalls:sys_enter_getppid/raw_syscalls:sys_enter"`

@@ -105,7 +105,7 @@ func TestProgramOf(t *testing.T) {
 // TestSpanOf: where there is little to see more is done, within bounds.
 func TestSpanOf(t *testing.T) {
 	near, far := programPairs()[0], programPairs()[2]
-	if at := spanOf(near, 2270); at != 8500*time.Millisecond || at != spanOf(near, 2530) {
+	if at := spanOf(near, 2270); at != 4200*time.Millisecond || at != spanOf(near, 2530) {
 		t.Error(at)
 	}
 	if at := spanOf(far, 930); at != frequencySpan {
