@@ -49,7 +49,7 @@ var (
 )
 
 // slack is how far a figure may be from its goal before the tests fail, for
-// goals that are not reached on every seed; docs/figures.md says what is
+// goals that are not reached on every seed; docs/goals.md says what is
 // reached and why not more. A figure that no row matches must reach its goal.
 var slack = []struct {
 	promise string // what the line of the table contains
@@ -65,7 +65,7 @@ var slack = []struct {
 	{"rota+classes: wake-up latency under one CPU hog", 8},
 	{"round trip", 2},
 	{"512 threads meet 20 times", 1.6},
-	// What is left is by chance: 0.6 to 4 % by seed, see docs/figures.md.
+	// What is left is by chance: 0.6 to 4 % by seed, see docs/goals.md.
 	{"change places", 5},
 	// A caller that is preempted between two clock readings may go on elsewhere.
 	{"answered on the caller's CPU", 1.05},
