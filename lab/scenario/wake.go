@@ -35,14 +35,15 @@ type wakeLoad struct {
 	name, group string
 	nices       []int
 	start       func(*stage) error
+	more        func(*guest.Guest) error // measured under the same load, nil: nothing
 }
 
 func wakeLoads() []wakeLoad {
 	all := []int{0, -19, 19}
 	return []wakeLoad{
-		{"hackbench", "under hackbench -g 4", all, (*stage).hackbenchForever},
-		{"hogs", "under one CPU hog per CPU", all, (*stage).stressHogs},
-		{"crowd", "under two CPU hogs per CPU and five tasks that wake every ms", []int{0}, (*stage).nappingCrowd},
+		{"hackbench", "under hackbench -g 4", all, (*stage).hackbenchForever, nil},
+		{"hogs", "under one CPU hog per CPU", all, (*stage).stressHogs, measureSpawn},
+		{"crowd", "under two CPU hogs per CPU and five tasks that wake every ms", []int{0}, (*stage).nappingCrowd, nil},
 	}
 }
 
@@ -110,8 +111,13 @@ func wakeUnder(g *guest.Guest, load wakeLoad) error {
 			return err
 		}
 	}
-	if load.name == "hogs" {
-		return measureWaits(g, "spawn", guest.Cmd{Path: "spawn", Args: []string{spawnRounds}})
+	if load.more == nil {
+		return nil
 	}
-	return nil
+	return load.more(g)
+}
+
+// measureSpawn starts processes, one after the other.
+func measureSpawn(g *guest.Guest) error {
+	return measureWaits(g, "spawn", guest.Cmd{Path: "spawn", Args: []string{spawnRounds}})
 }
