@@ -103,7 +103,7 @@ struct cpu_ctx {
 	u32 hog_weight;		    /* of the one that ran last of those who don't sleep */
 	u32 uneven;		    /* for so many turns of such more their weights differ */
 	u32 curr_exact;		    /* what runs is to have no more than to curr_end_ns */
-	u32 curr_hog;		    /* what runs has not slept for long */
+	u32 curr_hog;		    /* what runs, or ran last, has not slept for long */
 	u32 waking_pair;	    /* the last two of whom one was to be put off */
 	u32 put_off;		    /* somebody waits though this turn could have ended for it */
 	u32 brief_next;		    /* who takes this CPU will soon have left it again */

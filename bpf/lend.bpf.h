@@ -12,8 +12,8 @@
  * Where that is 0 a CPU is lent whenever it is idle, and each is taken back alone. Which CPUs
  * may take anybody is a mask, for the kernel's own search for idle ones.
  *
- * Limits: a task of the owner that came just when the timer looked, and goes on without a
- * switch, has the CPUs back when it or the next one is switched in.
+ * Limits: a task of the owner that came just when the timer looked has the CPUs back at the end
+ * of its turn.
  */
 
 #define LEND_CPU (1 << 16)   /* in cpu_owner: this CPU is lent */
@@ -88,17 +88,23 @@ static s32 lend_set_mask(struct bpf_cpumask *shared)
 	return masks ? 0 : -ENOMEM;
 }
 
-/* Whether this CPU may take anybody is another now. */
-static void lend_mark(struct bpf_cpumask *shared, u32 cpu)
+static __always_inline void lend_mark_once(struct bpf_cpumask *shared, u32 cpu)
 {
 	const struct cpu_ctx *cpuc = cpu_find(cpu);
 
-	if (!shared)
-		return;
 	if (!READ_ONCE(cpuc->owner) || lend_now(cpuc))
 		bpf_cpumask_set_cpu(cpu, shared);
 	else
 		bpf_cpumask_clear_cpu(cpu, shared);
+}
+
+/* Whether this CPU may take anybody is another now. Twice: that may change just then. */
+static void lend_mark(struct bpf_cpumask *shared, u32 cpu)
+{
+	if (!shared)
+		return;
+	lend_mark_once(shared, cpu);
+	lend_mark_once(shared, cpu);
 }
 
 /* When one of the owner's CPUs was last used by a task of its; now, if one runs. */
@@ -130,6 +136,16 @@ static void lend_watch(u32 owner)
 
 	if (timer)
 		bpf_timer_start(&timer->timer, lend_class(owner)->lend_after_ns, 0);
+}
+
+/* A timer that could not be started, or was lost, is to look again. */
+static void lend_look_again(u32 owner)
+{
+	u32 class = owner - 1;
+	struct lend_timer *timer = bpf_map_lookup_elem(&lend_timers, &class);
+
+	if (timer && lend_class(owner)->lend_after_ns && !READ_ONCE(*lend_begun_of(owner)))
+		bpf_timer_start(&timer->timer, 0, 0);
 }
 
 /* The owner wants its CPUs back: who is a guest there leaves. Not static, as queue_join. */
@@ -175,7 +191,6 @@ static void lend_begin(u32 owner)
 		if (cpu_find(cpu)->owner != owner)
 			continue;
 		lend_mark(shared, cpu);
-		lend_mark(shared, cpu); /* taken back, or given to another class, just then */
 		WRITE_ONCE(cpu_find(cpu)->sent_for, 1);
 		scx_bpf_kick_cpu(cpu, KICK_IDLE);
 	}
@@ -213,10 +228,10 @@ static s32 lend_reset(u32 class)
 	struct lend_timer *timer = bpf_map_lookup_elem(&lend_timers, &class);
 	s32 err;
 
-	WRITE_ONCE(*lend_begun_of(class + 1), 0);
 	if (!timer)
 		return -EINVAL;
 	bpf_timer_cancel(&timer->timer);
+	WRITE_ONCE(*lend_begun_of(class + 1), 0);
 	if (!lend_class(class + 1)->lend_after_ns)
 		return 0;
 	err = bpf_timer_init(&timer->timer, &lend_timers, CLOCK_MONOTONIC);

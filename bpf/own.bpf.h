@@ -14,7 +14,8 @@
  * CPU clears its queues before it takes from them (place).
  *
  * A CPU that is lent (lend) runs others' tasks while it would be idle, and leaves them when a
- * task of its owner wakes: those of tier priority when their turn ends, all others at once.
+ * task of its owner wakes: all of them at once where the class says after how long it lends, else those
+ * of tier priority when their turn ends.
  *
  * Limits: who may run nowhere else stays, and is counted: tasks bound to the CPU and the
  * kernel's own threads of that CPU. On a kernel without scx_bpf_select_cpu_and (before
@@ -187,15 +188,17 @@ static void own_offline(struct cpu_ctx *cpuc)
 SEC("syscall")
 int rota_own(void *args)
 {
-	struct bpf_cpumask *shared;
-	s32 err = own_prepare();
+	struct bpf_cpumask *shared = bpf_cpumask_create();
+	s32 err;
 	u32 n;
 
-	if (err)
-		return err;
-	shared = bpf_cpumask_create();
 	if (!shared)
 		return -ENOMEM;
+	err = own_prepare();
+	if (err) {
+		bpf_cpumask_release(shared);
+		return err;
+	}
 	/* All of them before any looks: who must leave one is not to go to the next. */
 	kernel_for(n, 0, topology.nr_cpus)
 	{
@@ -219,11 +222,21 @@ int rota_own(void *args)
 	return 0;
 }
 
-/* Again and again: who entered a queue at the moment when it lost its CPUs. */
+/*
+ * Again and again: who entered a queue at the moment when it lost its CPUs, and what could not
+ * be lent.
+ */
 SEC("syscall")
 int rota_own_sweep(void *args)
 {
+	u32 n;
+
 	own_rehome_all();
+	kernel_for(n, 1, ROTA_MAX_CLASSES + 1)
+	{
+		if (task_own_at(n - 1))
+			lend_look_again(n);
+	}
 	return 0;
 }
 

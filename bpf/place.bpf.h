@@ -394,7 +394,8 @@ static __always_inline bool place_after_others(const struct cpu_ctx *cpuc, u32 c
 	{
 		const struct cpu_ctx *otherc = cpu_find(cpu_beside(cpu, n));
 
-		if (READ_ONCE(otherc->curr_hog) && !otherc->owner &&
+		if (READ_ONCE(otherc->curr_tier) == ROTA_FAIR && READ_ONCE(otherc->curr_hog) &&
+		    !otherc->owner &&
 		    eevdf_before(READ_ONCE(otherc->rotate_at_ns), cpuc->rotate_at_ns) &&
 		    place_load(otherc) <= place_load(cpuc) + even)
 			return true;
@@ -571,7 +572,7 @@ static void place_count(struct task_struct *p, const struct task_ctx *taskc,
 {
 	struct rota_cpu_stats *stats = cpu_counters(cpu);
 
-	if (cpuc->lends)
+	if (lend_now(cpuc))
 		stats->guest_ns += delta_ns;
 	else if (place_home(p, taskc->own, cpu) < 0)
 		stats->bound_ns += delta_ns;

@@ -165,6 +165,8 @@ static void wake_unasked(struct task_struct *p, struct task_ctx *taskc)
 {
 	if (taskc->waits)
 		inherit_wake(p, taskc);
+	if (own_cpus)
+		lend_wake(taskc->own);
 	if (p->nr_cpus_allowed == 1 && knobs.inherit & INHERIT_WAKERS && !(p->flags & PF_KTHREAD))
 		inherit_note_wake(p, taskc);
 }
@@ -277,6 +279,8 @@ static void keep(struct task_struct *prev, struct task_ctx *prevc, struct cpu_ct
 		cpuc->curr_safe_vt = preempt_safe(prevc, cpu_queue(cpuc, prevc->tier));
 	kernel_set_slice(prev, prevc->slice_ns);
 	note_running(prev, prevc, cpuc, now_ns);
+	if (own_cpus)
+		lend_wake(prevc->own);
 	watch_turn(cpuc, prevc->tier, prev->thread_info.cpu, now_ns, true);
 	/* A boosted task is on its way into a queue, see inherit_miss(). */
 	if (cpuc->called != cpuc->answered && prevc->tier != ROTA_PRIORITY)
@@ -443,7 +447,10 @@ static void settle_in(struct task_struct *p, struct task_ctx *taskc, struct cpu_
 		scx_bpf_kick_cpu(cpu, KICK_PREEMPT);
 }
 
-/* However it came here: lent CPUs come back, and a guest whose time is over leaves. */
+/*
+ * However it came here: lent CPUs come back, and a guest whose time is over leaves. After what
+ * runs was noted: who takes them back just then looks at that.
+ */
 static void own_running(struct task_struct *p, const struct task_ctx *taskc,
 			const struct cpu_ctx *cpuc, u32 cpu)
 {
@@ -459,8 +466,6 @@ static void arrive(struct task_struct *p, struct task_ctx *taskc, struct cpu_ctx
 	compete_here(p, taskc, cpuc, cpu, now_ns);
 	if (taskc->arrives)
 		settle_in(p, taskc, cpuc, cpu);
-	if (own_cpus)
-		own_running(p, taskc, cpuc, cpu);
 }
 
 /* The kernel has it go on where it was, without a choice, in the same turn. */
@@ -483,6 +488,15 @@ static void count_wait(struct task_ctx *taskc, u64 now_ns)
 	taskc->ready_at_ns = 0;
 }
 
+/*
+ * Is somebody of priority, or boosted, to run here in place of a lower one? He may have come while
+ * a real-time task ran: after that the kernel goes on with who ran before, unasked.
+ */
+static bool outranked(const struct cpu_ctx *cpuc, u64 now_ns)
+{
+	return cpuc->called != cpuc->answered || (!cpuc->asked && priority_waits(cpuc, now_ns));
+}
+
 SEC("struct_ops/rota_running")
 void ROTA_OP(running, struct task_struct *p)
 {
@@ -497,6 +511,8 @@ void ROTA_OP(running, struct task_struct *p)
 	cpuc->curr_rescued = taskc->rescued;
 	taskc->rescued = 0;
 	note_running(p, taskc, cpuc, now_ns);
+	if (own_cpus)
+		own_running(p, taskc, cpuc, cpu);
 	cpuc->curr_demoted = 0;
 	cpuc->curr_raised = taskc->tier != ROTA_PRIORITY && task_boosted(taskc);
 	cpuc->curr_safe_vt = preempt_safe(taskc, cpu_queue(cpuc, taskc->tier));
@@ -506,9 +522,7 @@ void ROTA_OP(running, struct task_struct *p)
 	record_note(ROTA_RECORD_RUN, 0, taskc, cpu, 0);
 	cpu_counters(cpu)->dispatches[taskc->tier < ROTA_NONE ? taskc->tier : ROTA_FAIR]++;
 	count_wait(taskc, now_ns);
-	/* While a real-time task ran: the kernel goes on with who ran before, unasked. */
-	if (taskc->tier != ROTA_PRIORITY &&
-	    (cpuc->called != cpuc->answered || (!cpuc->asked && priority_waits(cpuc, now_ns))))
+	if (taskc->tier != ROTA_PRIORITY && outranked(cpuc, now_ns))
 		scx_bpf_kick_cpu(cpu, KICK_PREEMPT);
 	cpuc->asked = 0;
 	if (limit_groups)
@@ -519,7 +533,9 @@ void ROTA_OP(running, struct task_struct *p)
 static void make_room(struct task_struct *p, struct task_ctx *taskc, struct cpu_ctx *cpuc)
 {
 	taskc->ready_at_ns = kernel_now_locked();
-	taskc->turn_ns = cpuc->curr_hog ? kernel_since(taskc->ready_at_ns, cpuc->curr_since_ns) : 0;
+	taskc->turn_ns = cpuc->curr_hog || cpuc->put_off
+				 ? kernel_since(taskc->ready_at_ns, cpuc->curr_since_ns)
+				 : 0;
 	if (cpuc->brief_next && !limit_groups)
 		aside_put(p, taskc, cpuc, taskc->ready_at_ns);
 }
