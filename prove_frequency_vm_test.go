@@ -30,7 +30,7 @@ done' & follows=$!
 bench() { rota bench frequency --cpu 1 --settle 400ms --progress syscalls:sys_enter_getppid "$@"; }
 mark=/tmp/bo; mark=${mark}ard # which the command line of this shell does not have
 work="/tmp/speed 1000 $mark"
-measure() { bench --span 2s --json "$@" "prog-050 50 $work 0" "prog-600 600 $work 1"; }
+measure() { bench --span 1s --json "$@" "prog-050 50 $work 0" "prog-600 600 $work 1"; }
 left() { echo "left $1: $(cat scaling_min_freq)..$(cat scaling_max_freq), $(grep -l '/tmp/boar[d]' /proc/[0-9]*/cmdline 2> /dev/null | wc -l) processes"; }
 hides() { bench --frequencies 1470,930 "(setsid sh -c 'sleep 1000; : $mark' &); prog-050 50 $work 0" "prog-600 600 $work 1"; }
 report() { echo "report $1 $(tr '\n' ' ' < /tmp/$1.json)"; }
