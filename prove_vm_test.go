@@ -142,12 +142,12 @@ func promised(t *testing.T, args ...string) string {
 	return out
 }
 
-// TestNoStarvation lets others behave badly: fork storms and hogs of a priority
-// class, hogs of nice -20, stress-ng --aggressive.
+// TestNoStarvation has fork storms and hogs of a priority class, of nice -20, stress-ng --aggressive.
 //
-// Guarantee G1, no starvation: a runnable task of any class and any nice value
-// gets CPU time within `scheduler.starvationBound` (default 1 s), and the
-// kernel's watchdog never ends rota
+// Guarantee G1, no starvation: a runnable task of any class and any nice value gets CPU time
+// within `scheduler.starvationBound` (default 1 s), as long as a short turn of each that starves on
+// its CPU, and one of somebody else after each, fit into half of that; the kernel's watchdog
+// never ends rota, unless real-time tasks never stop (before 7.0)
 func TestNoStarvation(t *testing.T) {
 	t.Parallel()
 	promised(t, "abuse", "--row", "rota+classes")

@@ -69,7 +69,7 @@ func TestUnitKeepsItsPromises(t *testing.T) {
 		}
 	}
 	// These hide what rota has to see.
-	for _, key := range []string{"ProtectKernelTunables", "ProtectProc", "ProcSubset", "PrivateUsers"} {
+	for _, key := range []string{"ProtectKernelTunables", "ProtectProc", "ProcSubset", "PrivateUsers", "PrivateNetwork"} {
 		if strings.Contains(unit, "\n"+key+"=") {
 			t.Errorf("rota.service: %s keeps rota from working", key)
 		}
