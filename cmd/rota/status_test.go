@@ -1,6 +1,9 @@
 package main
 
 import (
+	"os"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -19,6 +22,41 @@ func TestWriteOwners(t *testing.T) {
 		writeOwners(&out, []api.Class{c})
 		if out.String() != want {
 			t.Errorf("%q, want %q", out.String(), want)
+		}
+	}
+}
+
+// TestGuideExplainsColumns: each column of status and top is named in the guide.
+func TestGuideExplainsColumns(t *testing.T) {
+	guide, err := os.ReadFile("../../docs/guide/status.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := api.Status{
+		Classes:   []api.Class{{Name: "a", CPUs: []int{1}}},
+		CPUs:      []api.CPU{{Owner: "a"}},
+		Frequency: api.Frequency{Mode: "on"},
+	}
+	var out strings.Builder
+	if err := writeStatus(&out, s, true); err != nil {
+		t.Fatal(err)
+	}
+	heads := []string{strings.Join(topRows(s, 1)[0], "  ")}
+	for line := range strings.Lines(out.String()) {
+		if regexp.MustCompile(`^(class  |cpu  |boosts: |classes: )`).MatchString(line) {
+			heads = append(heads, strings.TrimSpace(line))
+		}
+	}
+	if len(heads) != 6 {
+		t.Fatalf("%d tables, want 6, in %s", len(heads), out.String())
+	}
+	known := []string{"class", "tier", "cpu", "p99", "max"} // in the first table, or without a word
+	for _, head := range heads {
+		for _, column := range regexp.MustCompile(`  +`).Split(head, -1) {
+			column = strings.TrimPrefix(column, "boosts: ")
+			if !slices.Contains(known, column) && !strings.Contains(string(guide), "`"+column+"`") {
+				t.Errorf("docs/guide/status.md does not explain %q", column)
+			}
 		}
 	}
 }
