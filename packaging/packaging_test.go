@@ -119,7 +119,8 @@ func TestDebianPackage(t *testing.T) {
 				t.Errorf("version %q, want %q", got, want)
 			}
 			list := tool(t, "dpkg-deb", "-c", pkg)
-			for _, file := range []string{"/usr/bin/rota", "/etc/rota/rota.yaml", "/usr/lib/systemd/system/rota.service", "/usr/share/doc/rota/LICENSE", "/usr/share/doc/rota/examples/desktop.yaml"} {
+			for _, file := range []string{"/usr/bin/rota", "/etc/rota/rota.yaml", "/usr/lib/systemd/system/rota.service", "/usr/share/doc/rota/LICENSE", "/usr/share/doc/rota/examples/desktop.yaml",
+				"/usr/share/doc/rota/docs/guide/configuration.md", "/usr/share/doc/rota/docs/decisions/0001-record-decisions.md", "/usr/share/doc/rota/internal/api/openapi.yaml"} {
 				if !strings.Contains(list, " ."+file+"\n") {
 					t.Errorf("%s is missing in:\n%s", file, list)
 				}
