@@ -14,8 +14,8 @@
  * CPU clears its queues before it takes from them (place).
  *
  * A CPU that is lent (lend) runs others' tasks while it would be idle, and leaves them when a
- * task of its owner wakes: all of them at once where the class says after how long it lends, else those
- * of tier priority when their turn ends.
+ * task of its owner wakes: those of tier priority when their turn ends, all others at once; with
+ * a time after which it is lent, all of them at once.
  *
  * Limits: who may run nowhere else stays, and is counted: tasks bound to the CPU and the
  * kernel's own threads of that CPU. On a kernel without scx_bpf_select_cpu_and (before
