@@ -14,6 +14,7 @@ import (
 	"rota/lab/arch"
 	"rota/lab/cell"
 	"rota/lab/guest"
+	"rota/lab/guest/initramfs"
 	"rota/lab/kernels"
 	"rota/lab/machine"
 )
@@ -63,7 +64,7 @@ func (b *boot) cell(ctx context.Context, plan guest.Plan) (cell.Cell, error) {
 	if err != nil {
 		return cell.Cell{}, err
 	}
-	k, err := kernel(ctx, b.kernel)
+	k, err := kernelWith(ctx, b.kernel, b.modules)
 	if err != nil {
 		return cell.Cell{}, err
 	}
@@ -141,6 +142,55 @@ func kernel(ctx context.Context, want string) (kernels.Kernel, error) {
 		say("%s", k.Note)
 	}
 	return k, err
+}
+
+// kernelWith gets a kernel that has these modules. A row that lacks one is replaced by a row of
+// the same version that has them all, and the kernel's Note says so; where none has them it is the
+// one that was asked for, and building its guest says what it lacks.
+func kernelWith(ctx context.Context, want string, modules []string) (kernels.Kernel, error) {
+	k, err := kernel(ctx, want)
+	if err != nil {
+		return k, err
+	}
+	lacks, err := initramfs.LacksModule(k.ModulesDir, modules)
+	if err != nil || lacks == "" {
+		return k, err
+	}
+	store, err := openStore(nil)
+	if err != nil {
+		return k, err
+	}
+	fuller, err := fullerKernel(ctx, store, want, modules)
+	if err != nil || fuller.Name == "" {
+		return k, err
+	}
+	note := fmt.Sprintf("kernel %s: has no module %q; %s, the same version, took its place", k.Name, lacks, fuller.Name)
+	say("%s", note)
+	fuller.Note = strings.TrimPrefix(fuller.Note+"; "+note, "; ")
+	return fuller, nil
+}
+
+// fullerKernel is the first kernel of the same version as want's that has all these modules. Its
+// name is "" when there is none.
+func fullerKernel(ctx context.Context, store kernels.Store, want string, modules []string) (kernels.Kernel, error) {
+	row, known := store.Lock.Find(want)
+	if !known {
+		return kernels.Kernel{}, nil
+	}
+	for _, other := range store.Lock.Others(row) {
+		k, err := store.Get(ctx, other.Name)
+		if err != nil {
+			return kernels.Kernel{}, err
+		}
+		lacks, err := initramfs.LacksModule(k.ModulesDir, modules)
+		if err != nil {
+			return kernels.Kernel{}, err
+		}
+		if lacks == "" {
+			return k, nil
+		}
+	}
+	return kernels.Kernel{}, nil
 }
 
 func openStore(mirrors []kernels.Mirror) (kernels.Store, error) {

@@ -120,7 +120,7 @@ func (f runFlags) cells(ctx context.Context, s scenario.Scenario) ([]job, error)
 			}
 			k, fetched := known[name]
 			if !fetched {
-				if k, err = kernel(ctx, name); err != nil {
+				if k, err = kernelWith(ctx, name, s.Modules); err != nil {
 					return nil, err
 				}
 				known[name] = k

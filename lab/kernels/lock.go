@@ -73,6 +73,18 @@ func (l Lock) Index(name string) int {
 	return -1
 }
 
+// Others are the rows with the same version of the kernel for the same architecture, built
+// differently, that are fit for scenarios.
+func (l Lock) Others(row Row) []Row {
+	var others []Row
+	for _, r := range l.Rows {
+		if r.Name != row.Name && r.Unfit == "" && r.Arch().Name == row.Arch().Name && r.Packages[0].Version == row.Packages[0].Version {
+			others = append(others, r)
+		}
+	}
+	return others
+}
+
 // Arch is what the row's kernel runs on.
 func (r Row) Arch() arch.Arch {
 	a, _ := arch.OfFlavour(r.Flavour)

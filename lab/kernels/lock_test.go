@@ -103,6 +103,12 @@ func TestOurLock(t *testing.T) {
 			t.Errorf("%s: row %q", ask, r.Name)
 		}
 	}
+	for name, want := range map[string][]string{"6.18": {"6.18-binder"}, "6.18-binder": {"6.18"}, "6.18-arm64": nil, "7.2": {"7.2-binder"}, "7.2.12": nil, "7.0": nil} {
+		row, _ := l.Find(name)
+		if diff := cmp.Diff(want, Lock{Rows: l.Others(row)}.Names()); diff != "" {
+			t.Errorf("%s, built differently: %s", name, diff)
+		}
+	}
 	for _, name := range []string{"7.1", "7.2.12"} {
 		if r, _ := l.Find(name); r.Unfit == "" {
 			t.Errorf("%s: not marked unfit", name)

@@ -239,6 +239,14 @@ func TestAddModules(t *testing.T) {
 	put("kernel/lib/needy.ko", module("depends=nowhere\x00"))
 	put("kernel/lib/odd.ko.gz", []byte("x"))
 	put("modules.builtin", []byte("kernel/lib/built.ko\n"))
+	for names, want := range map[string]string{"": "", "top devices=a,b": "", "middle-one": "", "built": "", "top|absent n=1|gone": "absent"} {
+		if lacks, err := LacksModule(dir, strings.FieldsFunc(names, func(r rune) bool { return r == '|' })); err != nil || lacks != want {
+			t.Errorf("of %q it lacks %q, %v", names, lacks, err)
+		}
+	}
+	if lacks, err := LacksModule("", []string{"veth"}); err != nil || lacks != "veth" {
+		t.Errorf("a kernel without modules lacks %q, %v", lacks, err)
+	}
 	im := New()
 	order, err := im.AddModules(dir, []string{"top devices=a,b n=1", "bottom", "built x=1"})
 	want := []string{"/lib/modules/bottom.ko", "/lib/modules/middle_one.ko", "/lib/modules/top.ko devices=a,b n=1"}

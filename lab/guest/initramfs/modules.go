@@ -76,6 +76,30 @@ func (im *Image) AddModules(dir string, names []string) ([]string, error) {
 	return order, nil
 }
 
+// LacksModule names the first of the modules that dir, as of AddModules, does not have and that is
+// not built into the kernel either, "" when there is none.
+func LacksModule(dir string, names []string) (string, error) {
+	if len(names) == 0 {
+		return "", nil
+	}
+	if dir == "" {
+		return names[0], nil
+	}
+	files, err := moduleFiles(dir)
+	if err != nil {
+		return "", err
+	}
+	builtin := builtinModules(dir)
+	for _, name := range names {
+		name, _, _ := strings.Cut(name, " ")
+		_, there := files[moduleName(name)]
+		if !there && !builtin[moduleName(name)] {
+			return name, nil
+		}
+	}
+	return "", nil
+}
+
 // moduleName is the name in the kernel's form: underscores, no suffixes.
 func moduleName(file string) string {
 	name, _, _ := strings.Cut(filepath.Base(file), ".ko")
