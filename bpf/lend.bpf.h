@@ -12,12 +12,16 @@
  * Where that is 0 a CPU is lent whenever it is idle, and each is taken back alone. Which CPUs
  * may take anybody is a mask, for the kernel's own search for idle ones.
  *
+ * A class that comes back at even intervals (pause) has its CPUs a little before that: who is
+ * a guest there leaves while nobody waits for it. If the class is late its CPUs are lent again.
+ *
  * Limits: a task of the owner that came just when the timer looked has the CPUs back at the end
  * of its turn.
  */
 
 #define LEND_CPU (1 << 16)   /* in cpu_owner: this CPU is lent */
 #define LEND_LOOK_NS 1000000 /* while the owner runs the timer looks no more often */
+#define LEND_WORTH_NS 200000 /* for less than that guests do not move in */
 
 struct lend_masks {
 	struct bpf_cpumask __kptr *shared; /* CPUs that may take anybody while they are idle */
@@ -41,17 +45,28 @@ struct {
 	__uint(max_entries, ROTA_MAX_CLASSES);
 } lend_timers SEC(".maps");
 
-/* 1: the class has not used its CPUs for long enough. Written by any CPU. */
-u32 lend_begun[ROTA_MAX_CLASSES];
+enum lend_state {
+	LEND_KEPT,    /* the class uses its CPUs, or did just now */
+	LEND_LENT,    /* others may have them */
+	LEND_AWAITED, /* nobody has them: the class is expected */
+};
+
+struct lend {
+	u32 state;   /* enum lend_state, written by any CPU */
+	u64 used_ns; /* when the class last used its CPUs, while they are not kept */
+	struct pause pause;
+};
+
+static struct lend lends[ROTA_MAX_CLASSES];
 
 static __always_inline const struct rota_class *lend_class(u32 owner)
 {
 	return task_class_at(owner - 1);
 }
 
-static __always_inline u32 *lend_begun_of(u32 owner)
+static __always_inline struct lend *lend_of(u32 owner)
 {
-	return &lend_begun[(owner - 1) & (ROTA_MAX_CLASSES - 1)];
+	return &lends[(owner - 1) & (ROTA_MAX_CLASSES - 1)];
 }
 
 /* May a CPU that has an owner run others' tasks now, while it would be idle? */
@@ -61,7 +76,7 @@ static __always_inline bool lend_now(const struct cpu_ctx *cpuc)
 
 	if (!READ_ONCE(cpuc->lends))
 		return false;
-	return !lend_class(owner)->lend_after_ns || READ_ONCE(*lend_begun_of(owner));
+	return !lend_class(owner)->lend_after_ns || READ_ONCE(lend_of(owner)->state) == LEND_LENT;
 }
 
 /* The CPUs that may take anybody while they are idle. To be read inside an RCU section. */
@@ -129,34 +144,30 @@ static u64 lend_used_ns(u32 owner, u64 now_ns)
 	return last_ns;
 }
 
-static void lend_watch(u32 owner)
+/* The timer of the class is to look in so many ns. */
+static void lend_watch(u32 owner, u64 in_ns)
 {
 	u32 class = owner - 1;
 	struct lend_timer *timer = bpf_map_lookup_elem(&lend_timers, &class);
 
 	if (timer)
-		bpf_timer_start(&timer->timer, lend_class(owner)->lend_after_ns, 0);
+		bpf_timer_start(&timer->timer, in_ns, 0);
 }
 
 /* A timer that could not be started, or was lost, is to look again. */
 static void lend_look_again(u32 owner)
 {
-	u32 class = owner - 1;
-	struct lend_timer *timer = bpf_map_lookup_elem(&lend_timers, &class);
-
-	if (timer && lend_class(owner)->lend_after_ns && !READ_ONCE(*lend_begun_of(owner)))
-		bpf_timer_start(&timer->timer, 0, 0);
+	if (lend_class(owner)->lend_after_ns && READ_ONCE(lend_of(owner)->state) == LEND_KEPT)
+		lend_watch(owner, 0);
 }
 
-/* The owner wants its CPUs back: who is a guest there leaves. Not static, as queue_join. */
-__noinline int lend_end(u32 owner)
+/* Nobody else may have the CPUs of this owner any more: who is a guest there leaves. */
+static void lend_take_back(u32 owner)
 {
 	const struct rota_class *class = lend_class(owner);
 	struct bpf_cpumask *shared = lend_mask();
 	u32 cpu;
 
-	if (!__sync_lock_test_and_set(lend_begun_of(owner), 0))
-		return 0; /* another CPU was quicker */
 	kernel_for(cpu, class->own_first, class->own_end)
 	{
 		struct cpu_ctx *cpuc = cpu_find(cpu);
@@ -167,25 +178,15 @@ __noinline int lend_end(u32 owner)
 		if (READ_ONCE(cpuc->curr_tid) && READ_ONCE(cpuc->curr_own) != owner)
 			scx_bpf_kick_cpu(cpu, KICK_PREEMPT);
 	}
-	lend_watch(owner);
-	return 0;
-}
-
-/* A task wakes, or runs, that belongs on the CPUs of this owner, 0: nobody's. */
-static __always_inline void lend_wake(u32 owner)
-{
-	if (owner && READ_ONCE(*lend_begun_of(owner)))
-		lend_end(owner);
 }
 
 /* The CPUs of this owner are lent, and look for work. */
-static void lend_begin(u32 owner)
+static void lend_give(u32 owner)
 {
 	const struct rota_class *class = lend_class(owner);
 	struct bpf_cpumask *shared = lend_mask();
 	u32 cpu;
 
-	WRITE_ONCE(*lend_begun_of(owner), 1);
 	kernel_for(cpu, class->own_first, class->own_end)
 	{
 		if (cpu_find(cpu)->owner != owner)
@@ -196,25 +197,87 @@ static void lend_begin(u32 owner)
 	}
 }
 
+/* The owner wants its CPUs. Not static, as queue_join. */
+__noinline int lend_end(u32 owner)
+{
+	struct lend *lend = lend_of(owner);
+	u32 was = __sync_lock_test_and_set(&lend->state, LEND_KEPT);
+	struct rota_class_stats *stats = stats_class(owner - 1);
+
+	if (was == LEND_KEPT)
+		return 0; /* another CPU was quicker */
+	if (stats) {
+		stats->returns++;
+		stats->expected += was == LEND_AWAITED;
+	}
+	pause_learn(&lend->pause, kernel_now() - READ_ONCE(lend->used_ns));
+	if (was == LEND_LENT)
+		lend_take_back(owner);
+	lend_watch(owner, lend_class(owner)->lend_after_ns);
+	return 0;
+}
+
+/* A task wakes, or runs, that belongs on the CPUs of this owner, 0: nobody's. */
+static __always_inline void lend_wake(u32 owner)
+{
+	if (owner && READ_ONCE(lend_of(owner)->state) != LEND_KEPT)
+		lend_end(owner);
+}
+
+/*
+ * The class has not used its CPUs for long enough: others may have them, but for the time when
+ * it is expected. The timer looks again when that is otherwise.
+ */
+static void lend_go_on(u32 owner, u64 now_ns)
+{
+	struct lend *lend = lend_of(owner);
+	/* What lend_end() writes just now: then the class is here, and the state another. */
+	u64 near_ns = pause_near(&lend->pause), late_ns = pause_late(&lend->pause);
+	u64 rests_ns = now_ns - lend->used_ns;
+	u32 was = READ_ONCE(lend->state), state = LEND_LENT;
+
+	if (near_ns && rests_ns + LEND_WORTH_NS >= near_ns && rests_ns < late_ns)
+		state = LEND_AWAITED;
+	if (__sync_val_compare_and_swap(&lend->state, was, state) != was)
+		return; /* it came just now */
+	if (state == LEND_LENT)
+		lend_give(owner);
+	else if (was == LEND_LENT)
+		lend_take_back(owner);
+	if (near_ns && rests_ns < late_ns)
+		lend_watch(owner, (state == LEND_LENT ? near_ns : late_ns) - rests_ns);
+}
+
+/* How long a class that has its CPUs has them still, in ns; 0: it has not used them for long. */
+static u64 lend_kept(u32 owner, u64 now_ns)
+{
+	u64 after_ns = lend_class(owner)->lend_after_ns, used_ns = lend_used_ns(owner, now_ns);
+	s64 left_ns = used_ns + after_ns - now_ns;
+
+	if (used_ns == now_ns && left_ns < LEND_LOOK_NS)
+		left_ns = LEND_LOOK_NS;
+	if (left_ns > 0)
+		return left_ns;
+	WRITE_ONCE(lend_of(owner)->used_ns, used_ns);
+	return 0;
+}
+
 static int lend_look(void *map, u32 *key, struct lend_timer *timer)
 {
 	u32 owner = *key + 1;
-	u64 after_ns = lend_class(owner)->lend_after_ns, now_ns = kernel_now(), used_ns;
-	s64 left_ns;
+	u64 now_ns = kernel_now(), left_ns = 0;
 
-	if (!after_ns)
+	if (!lend_class(owner)->lend_after_ns)
 		return 0;
-	used_ns = lend_used_ns(owner, now_ns);
-	left_ns = used_ns + after_ns - now_ns;
-	if (used_ns == now_ns && left_ns < LEND_LOOK_NS)
-		left_ns = LEND_LOOK_NS;
-	if (left_ns > 0) {
+	if (READ_ONCE(lend_of(owner)->state) == LEND_KEPT)
+		left_ns = lend_kept(owner, now_ns);
+	if (left_ns) {
 		bpf_timer_start(&timer->timer, left_ns, 0);
 		return 0;
 	}
 	/* To the verifier this is a part of a program that may sleep. */
 	bpf_rcu_read_lock();
-	lend_begin(owner);
+	lend_go_on(owner, now_ns);
 	bpf_rcu_read_unlock();
 	return 0;
 }
@@ -231,7 +294,7 @@ static s32 lend_reset(u32 class)
 	if (!timer)
 		return -EINVAL;
 	bpf_timer_cancel(&timer->timer);
-	WRITE_ONCE(*lend_begun_of(class + 1), 0);
+	WRITE_ONCE(lend_of(class + 1)->state, LEND_KEPT);
 	if (!lend_class(class + 1)->lend_after_ns)
 		return 0;
 	err = bpf_timer_init(&timer->timer, &lend_timers, CLOCK_MONOTONIC);

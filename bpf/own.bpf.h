@@ -211,7 +211,7 @@ int rota_own(void *args)
 	kernel_for(n, 1, ROTA_MAX_CLASSES + 1)
 	{
 		if (task_own_at(n - 1) && lend_class(n)->lend_after_ns)
-			lend_watch(n);
+			lend_watch(n, lend_class(n)->lend_after_ns);
 	}
 	task_outdate_all();
 	kernel_for(n, 0, topology.nr_cpus)

@@ -47,6 +47,7 @@
 #include "rota.h"
 #include "eevdf.h"
 #include "pace.h"
+#include "pause.h"
 #include "counter.h"
 #include "cpu.bpf.h"
 #include "stats.bpf.h"

@@ -91,6 +91,8 @@ struct rota_class_stats {
 	__u64 preempted;
 	__u64 cap_hits;
 	__u64 rescues;
+	__u64 returns;	/* of CPUs that were lent: one of its tasks wanted them */
+	__u64 expected; /* of these, the CPUs had come back before it woke */
 	__u64 wait_max_ns;
 	__u64 wait_hist[ROTA_WAIT_BUCKETS];
 	/* Not counters: CPU time used in the current cap window. */

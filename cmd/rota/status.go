@@ -107,6 +107,9 @@ func writeOwners(w io.Writer, classes []api.Class) {
 		switch {
 		case c.CPUsLentAfterMicros > 0:
 			words += fmt.Sprintf(", lent after %v without a task of the class", time.Duration(c.CPUsLentAfterMicros)*time.Microsecond)
+			if c.CPUsReturned > 0 {
+				words += fmt.Sprintf(", came back %d times, %d before they were wanted", c.CPUsReturned, c.CPUsExpected)
+			}
 		case c.CPUsLent:
 			words += ", lent while idle"
 		}

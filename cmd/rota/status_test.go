@@ -16,6 +16,8 @@ func TestWriteOwners(t *testing.T) {
 		"class a has CPUs 2-3\n":                                               {},
 		"class a has CPUs 2-3, lent while idle\n":                              {CPUsLent: true},
 		"class a has CPUs 2-3, lent after 1.5ms without a task of the class\n": {CPUsLent: true, CPUsLentAfterMicros: 1500},
+		"class a has CPUs 2-3, lent after 1ms without a task of the class, came back 9 times, 7 before they were wanted\n": {
+			CPUsLent: true, CPUsLentAfterMicros: 1000, CPUsReturned: 9, CPUsExpected: 7},
 	} {
 		c.Name, c.CPUs = "a", []int{2, 3}
 		var out strings.Builder

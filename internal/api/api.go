@@ -79,7 +79,9 @@ type Class struct {
 	CPUsLent    bool    `json:"cpusLent"`   // others may use them while they would be idle
 	// But only once no task of the class has run on any of them for so long; 0: when one is idle.
 	CPUsLentAfterMicros int64   `json:"cpusLentAfterMicros"`
-	CPUsNote            string  `json:"cpusNote"` // why it has not the CPUs that it wants; empty: it has
+	CPUsReturned        uint64  `json:"cpusReturned"` // times that a task of the class wanted CPUs that were lent after that time
+	CPUsExpected        uint64  `json:"cpusExpected"` // of these, they had come back before
+	CPUsNote            string  `json:"cpusNote"`     // why it has not the CPUs that it wants; empty: it has
 	Tasks               uint64  `json:"tasks"`
 	RuntimeMicros       int64   `json:"runtimeMicros"`
 	SharePercent        float64 `json:"sharePercent"` // of the CPU time of all classes

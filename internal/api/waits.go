@@ -88,6 +88,8 @@ func Since(earlier, later Status) Status {
 		c.Preempted = less(c.Preempted, b.Preempted)
 		c.CapHits = less(c.CapHits, b.CapHits)
 		c.Rescues = less(c.Rescues, b.Rescues)
+		c.CPUsReturned = less(c.CPUsReturned, b.CPUsReturned)
+		c.CPUsExpected = less(c.CPUsExpected, b.CPUsExpected)
 		c.WaitHistogram = subtract(c.WaitHistogram, b.WaitHistogram)
 		c.WaitMaxMicros = min(c.WaitMaxMicros, highest(c.WaitHistogram))
 		out.Classes[i] = c

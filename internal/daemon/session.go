@@ -130,6 +130,8 @@ func less(a, b sched.ClassStats) sched.ClassStats {
 	a.Preempted -= b.Preempted
 	a.CapHits -= b.CapHits
 	a.Rescues -= b.Rescues
+	a.Returns -= b.Returns
+	a.Expected -= b.Expected
 	waits := append([]uint64(nil), a.WaitHist...)
 	for i := range min(len(waits), len(b.WaitHist)) {
 		waits[i] -= b.WaitHist[i]

@@ -148,6 +148,8 @@ func count(c *api.Class, s sched.ClassStats) {
 	c.Preempted = s.Preempted
 	c.CapHits = s.CapHits
 	c.Rescues = s.Rescues
+	c.CPUsReturned = s.Returns
+	c.CPUsExpected = s.Expected
 	c.WaitHistogram = append(c.WaitHistogram, s.WaitHist...)
 	c.WaitMaxMicros = float64(s.WaitMax) / float64(time.Microsecond)
 }

@@ -85,6 +85,8 @@ type rotaClassStats struct {
 	Preempted     uint64
 	CapHits       uint64
 	Rescues       uint64
+	Returns       uint64
+	Expected      uint64
 	WaitMaxNs     uint64
 	WaitHist      [waitBuckets]uint64
 	WindowStartNs uint64

@@ -166,6 +166,8 @@ type ClassStats struct {
 	Preempted  uint64        // times that a task of this class was preempted
 	CapHits    uint64        // times that the cap made the class wait
 	Rescues    uint64        // times that the starvation bound moved a task forward
+	Returns    uint64        // times that a task wanted CPUs that were lent
+	Expected   uint64        // of these, they had come back before
 	WaitHist   []uint64      // bucket i: waits in [2^(i-1), 2^i) us; bucket 0: below 1 us
 	WaitMax    time.Duration // longest wait for a CPU
 }

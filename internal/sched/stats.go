@@ -78,6 +78,8 @@ func (s *Scheduler) classStats(index uint32) (ClassStats, error) {
 		sum.Preempted += c.Preempted
 		sum.CapHits += c.CapHits
 		sum.Rescues += c.Rescues
+		sum.Returns += c.Returns
+		sum.Expected += c.Expected
 		sum.WaitMax = max(sum.WaitMax, time.Duration(c.WaitMaxNs))
 		for i, n := range c.WaitHist {
 			sum.WaitHist[i] += n

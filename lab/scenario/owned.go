@@ -7,7 +7,6 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 
 	"rota/lab/guest"
@@ -41,6 +40,7 @@ rules:
 	ownedWord = `cpus: {dedicated: 2}`
 	lentWord  = `cpus: {dedicated: 2, lend: true}`
 	laterWord = `cpus: {dedicated: 2, lend: true, lendAfter: 100ms}`
+	soonWord  = `cpus: {dedicated: 2, lend: true, lendAfter: 1ms}`
 )
 
 // withCPUs is sharedConfig with CPUs for the class.
@@ -56,6 +56,7 @@ func withCPUsOf(config, word string) string {
 func owned() Scenario {
 	only := func(b Bound) []Bound { b.Row = rowClasses; return []Bound{b} }
 	const beside, lent = "two always runnable tasks of the owner of two CPUs, beside 8 hogs", "CPUs that are lent"
+	const beats = "two CPUs that are lent once the owner has not run for 1 ms, and it works for 1 ms of every 20"
 	const later = "two CPUs that are lent once the owner has not run for 100 ms"
 	return Scenario{
 		Name:     "owned",
@@ -76,9 +77,11 @@ func owned() Scenario {
 			{Name: "unlent_pct", Group: later, Label: "in the first 80 ms of its sleep, hogs get of all four", Bounds: only(ownedHalf)},
 			{Name: "later_pct", Group: later, Label: "in a second after that", Better: 1, Bounds: only(Bound{AtLeast: 98})},
 			{Name: "all_back_pct", Group: later, Label: "in 100 ms after one of its two tasks wakes", Bounds: only(ownedHalf)},
+			{Name: "beats_pct", Group: beats, Label: "hogs get of all four", Better: 1, Bounds: only(Bound{AtLeast: 88, AtMost: 97})},
+			{Name: "beats_expected_pct", Group: beats, Label: "of its wake-ups, so many found the CPUs free", Better: 1, Bounds: only(Bound{AtLeast: 90})},
 			{Name: "still_run", Group: "its CPUs are taken away, of four tasks", Label: "each of them goes on (1 = yes)", Bounds: only(Bound{AtLeast: 1})},
 		},
-		Loads: []string{"hog"},
+		Loads: []string{"hog", "nap"},
 		Limit: 60 * time.Second,
 		Run:   runOwned,
 	}
@@ -91,8 +94,10 @@ type ownedRun struct {
 }
 
 func runOwned(g *guest.Guest) error {
-	if err := os.Symlink("hog", "/bin/own-hog"); err != nil {
-		return err
+	for _, load := range []string{"hog", "nap"} {
+		if err := os.Symlink(load, "/bin/own-"+load); err != nil {
+			return err
+		}
 	}
 	r := &ownedRun{g: g, owner: newStage(g, "owner"), others: newStage(g, "others")}
 	defer r.owner.stop()
@@ -107,7 +112,7 @@ func runOwned(g *guest.Guest) error {
 	if g.Row.Name != rowClasses {
 		return r.share("owner_pct", "others_pct", time.Second)
 	}
-	for _, step := range []func() error{r.dedicate, r.offline, r.lend, r.lendLater, r.remove} {
+	for _, step := range []func() error{r.dedicate, r.offline, r.lend, r.lendLater, r.lendInBeats, r.remove} {
 		if err := step(); err != nil {
 			return err
 		}
@@ -156,46 +161,6 @@ func (r *ownedRun) offline() error {
 		return err
 	}
 	return setOnline(last, "1")
-}
-
-// lend lets the owner sleep, and wakes it again.
-func (r *ownedRun) lend() error {
-	if err := r.configure(withCPUs(lentWord)); err != nil {
-		return err
-	}
-	r.g.Sleep(ownedSettle)
-	r.owner.pause()
-	r.g.Sleep(100 * time.Millisecond)
-	if err := r.hogsGet("lent_pct", time.Second); err != nil {
-		return err
-	}
-	r.owner.signal(syscall.SIGCONT)
-	return r.share("returned_pct", "", 100*time.Millisecond)
-}
-
-// lendLater lets the owner sleep, for less and for more than it takes until its CPUs are
-// lent, and wakes one of its tasks.
-func (r *ownedRun) lendLater() error {
-	if err := r.configure(withCPUs(laterWord)); err != nil {
-		return err
-	}
-	r.g.Sleep(ownedSettle)
-	r.owner.pause()
-	if err := r.hogsGet("unlent_pct", ownedUnlent*8/10); err != nil {
-		return err
-	}
-	r.g.Sleep(ownedUnlent)
-	if err := r.hogsGet("later_pct", time.Second); err != nil {
-		return err
-	}
-	if err := r.owner.procs[0].Signal(syscall.SIGCONT); err != nil {
-		return err
-	}
-	if err := r.hogsGet("all_back_pct", ownedUnlent); err != nil {
-		return err
-	}
-	r.owner.signal(syscall.SIGCONT)
-	return nil
 }
 
 // hogsGet measures what the others get of all CPUs, in percent.
@@ -257,16 +222,21 @@ func (r *ownedRun) configure(config string) error {
 	return nil
 }
 
-// ownedStatus is what the daemon says of CPUs.
+// ownedStatus is what the daemon says of classes and CPUs.
 type ownedStatus struct {
-	Classes []struct {
-		Name string `json:"name"`
-		CPUs []int  `json:"cpus"`
-		Note string `json:"cpusNote"`
-	} `json:"classes"`
-	CPUs []struct {
+	Classes []ownedClass `json:"classes"`
+	CPUs    []struct {
 		Stray int64 `json:"strayMicros"`
 	} `json:"cpus"`
+}
+
+// ownedClass is what it says of one.
+type ownedClass struct {
+	Name     string  `json:"name"`
+	CPUs     []int   `json:"cpus"`
+	Note     string  `json:"cpusNote"`
+	Returned float64 `json:"cpusReturned"`
+	Expected float64 `json:"cpusExpected"`
 }
 
 func (r *ownedRun) status() (status ownedStatus, err error) {
@@ -281,19 +251,25 @@ func (r *ownedRun) status() (status ownedStatus, err error) {
 
 // owns are the CPUs of the class, as many as it wants.
 func (r *ownedRun) owns() ([]int, error) {
+	owner, err := r.class()
+	if err == nil && len(owner.CPUs) != ownedHogs {
+		err = fmt.Errorf("class owner has CPUs %v, must be %d of them: %s", owner.CPUs, ownedHogs, owner.Note)
+	}
+	return owner.CPUs, err
+}
+
+// class is what the daemon says of the owner.
+func (r *ownedRun) class() (ownedClass, error) {
 	status, err := r.status()
 	if err != nil {
-		return nil, err
+		return ownedClass{}, err
 	}
 	for _, class := range status.Classes {
-		if class.Name == "owner" && len(class.CPUs) == ownedHogs {
-			return class.CPUs, nil
-		}
 		if class.Name == "owner" {
-			return nil, fmt.Errorf("class owner has CPUs %v, must be %d of them: %s", class.CPUs, ownedHogs, class.Note)
+			return class, nil
 		}
 	}
-	return nil, errors.New("rota status --json: no class owner in it")
+	return ownedClass{}, errors.New("rota status --json: no class owner in it")
 }
 
 // strays is the time in us that others had on owned CPUs on their way out.

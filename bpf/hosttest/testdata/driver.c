@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Runs the arithmetic of eevdf.h, pace.h and counter.h on the host: one command per line from
+ * Runs the arithmetic of eevdf.h, pace.h, pause.h and counter.h on the host: one command per line from
  * standard input, one line of answer each: the result, then the queue and its V.
  */
 #include <stdbool.h>
@@ -13,6 +13,7 @@ typedef unsigned int u32;
 
 #include "../../eevdf.h"
 #include "../../pace.h"
+#include "../../pause.h"
 #include "../../counter.h"
 
 static struct eevdf_queue queue;
@@ -25,6 +26,7 @@ static struct counter_value counted[2]; /* two readings of a counter */
 static struct counter_mean mean;
 static u64 waits, cycles, latency_ps;
 static bool turns;
+static struct pause rest;
 
 static void join(u32 w)
 {
@@ -77,6 +79,20 @@ static bool counter(const char *name, u64 a, u64 b, u64 *result)
 	return true;
 }
 
+/* Commands about pauses. */
+static bool paused(const char *name, u64 a, u64 *result)
+{
+	if (!strcmp(name, "rested"))
+		pause_learn(&rest, a);
+	else if (!strcmp(name, "near"))
+		*result = pause_near(&rest);
+	else if (!strcmp(name, "late"))
+		*result = pause_late(&rest);
+	else
+		return false;
+	return true;
+}
+
 static bool execute(const char *name, u64 a, u64 b, u64 *result)
 {
 	*result = 0;
@@ -107,7 +123,7 @@ static bool execute(const char *name, u64 a, u64 b, u64 *result)
 	else if (!strcmp(name, "before"))
 		*result = eevdf_before(a, b);
 	else
-		return counter(name, a, b, result);
+		return counter(name, a, b, result) || paused(name, a, result);
 	return true;
 }
 
