@@ -18,7 +18,7 @@
 #define ROTA_PAUSE_H
 
 #define PAUSE_SPARE_NS 200000ULL  /* at least: who is in the way has to leave */
-#define PAUSE_SPARE_PART 32	  /* and this part of the shortest */
+#define PAUSE_SPARE_PART 8	  /* and this part of the shortest */
 #define PAUSE_BACK_PART 32	  /* of the way back, with each pause */
 #define PAUSE_MAX_NS (1ULL << 60) /* longer ones count as that long */
 

@@ -4,7 +4,7 @@ import "testing"
 
 const (
 	spareNs   = 200_000 // PAUSE_SPARE_NS
-	sparePart = 32      // PAUSE_SPARE_PART
+	sparePart = 8       // PAUSE_SPARE_PART
 	msNs      = 1_000_000
 )
 
