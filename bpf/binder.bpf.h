@@ -130,7 +130,7 @@ static bool binder_hand_over(struct task_struct *p, struct task_ctx *callerc)
 	inherit_guess(callerc, inherit_edge(p, ROTA_BINDER), INHERIT_GIVE);
 	/* Also before the one that the caller took the CPU from, but not for long. */
 	return cpu_allows(p, cpu) && cpuc->owner == inherit_own(p) &&
-	       scx_bpf_dsq_nr_queued(DSQ_LOCAL) <= cpuc->aside && !aside_late(cpuc, kernel_now());
+	       scx_bpf_dsq_nr_queued(DSQ_LOCAL) <= cpuc->aside && !aside_late(cpuc, clock_now());
 }
 
 /* A caller is about to sleep. */

@@ -111,8 +111,9 @@ struct cpu_ctx {
 	u64 aside_at_ns;	    /* since when */
 	/* Boosted tasks that this CPU is to take: a ring, see inherit_call(). */
 	u32 calls[CPU_CALLS];
-	u32 called;   /* atomic add; partner: inherit_answer() */
-	u32 answered; /* up to here it has looked */
+	u32 called;	    /* atomic add; partner: inherit_answer() */
+	u32 answered;	    /* up to here it has looked */
+	u64 clock_ahead_ns; /* its clock and the monotonic one, see clock_now() */
 	/* When to look again. */
 	u64 timer_at_ns; /* when the timer of this CPU fires, 0: not started */
 	u64 rescue_at_ns;

@@ -15,7 +15,7 @@
 static void explain_task(const struct task_struct *p, const struct task_ctx *taskc,
 			 struct rota_explain *out)
 {
-	u64 edge = READ_ONCE(taskc->waits), now_ns = kernel_now();
+	u64 edge = READ_ONCE(taskc->waits), now_ns = clock_now();
 
 	out->policy = p->policy;
 	out->class = taskc->class;

@@ -405,7 +405,7 @@ static __always_inline bool inherit_begin(struct task_ctx *taskc, u64 edge, u32 
 	if (inherit_gives(taskc))
 		edge |= INHERIT_ACTIVE;
 	if (READ_ONCE(taskc->waits) != edge) {
-		taskc->waits_at_ns = kernel_now();
+		taskc->waits_at_ns = clock_now();
 		before = __sync_lock_test_and_set(&taskc->waits, edge);
 		inherit_lend(taskc, edge, how);
 		if (before & INHERIT_ACTIVE)
@@ -422,7 +422,7 @@ static __always_inline void inherit_guess(struct task_ctx *taskc, u64 edge, u32 
 {
 	if (inherit_gives(taskc))
 		edge |= INHERIT_ACTIVE;
-	taskc->waits_at_ns = kernel_now();
+	taskc->waits_at_ns = clock_now();
 	inherit_lend(taskc, edge, how);
 	if (__sync_val_compare_and_swap(&taskc->waits, 0, edge) && edge & INHERIT_ACTIVE)
 		inherit_follow(edge, 0, INHERIT_TAKE);

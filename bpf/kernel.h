@@ -71,7 +71,14 @@ struct thread_info {
 	u32 cpu;
 } CORE;
 
+struct rq;
+
+struct cfs_rq {
+	struct rq *rq; /* where tasks are in groups */
+} CORE;
+
 struct sched_entity {
+	struct cfs_rq *cfs_rq; /* that of its CPU, whatever class it is in */
 	u64 sum_exec_runtime;
 	u64 slice;
 	unsigned char custom_slice; /* since 6.12: the task asked for its slice */
@@ -186,8 +193,13 @@ struct cred {
 	struct kuid euid;
 } CORE;
 
+struct scx_rq {
+	u32 flags;
+} CORE;
+
 struct rq {
 	u64 clock;
+	struct scx_rq scx;
 } CORE;
 
 /* Only the callbacks that rota has: the loader places members by name. */
@@ -242,6 +254,9 @@ enum scx_wake_flags {
 	SCX_WAKE_FORK = 4,
 	SCX_WAKE_SYNC = 16,
 };
+enum scx_rq_flags {
+	SCX_RQ_CLK_VALID = 32,
+};
 enum scx_ent_flags {
 	SCX_TASK_QUEUED = 1,
 };
@@ -257,6 +272,7 @@ enum scx_ent_flags {
 #define KICK_PREEMPT KERNEL_ENUM(scx_kick_flags, SCX_KICK_PREEMPT)
 #define WAKE_FORK KERNEL_ENUM(scx_wake_flags, SCX_WAKE_FORK)
 #define WAKE_SYNC KERNEL_ENUM(scx_wake_flags, SCX_WAKE_SYNC)
+#define RQ_CLK_VALID KERNEL_ENUM(scx_rq_flags, SCX_RQ_CLK_VALID)
 #define TASK_QUEUED KERNEL_ENUM(scx_ent_flags, SCX_TASK_QUEUED)
 
 /* --- kfuncs ----------------------------------------------------------------- */
@@ -456,6 +472,7 @@ static __always_inline struct cgroup *kernel_task_cgroup(struct task_struct *p)
 	return NULL;
 }
 
+/* For callbacks that hold the lock of a run queue, see clock_now() for others. */
 static __always_inline u64 kernel_now(void)
 {
 	if (bpf_ksym_exists(scx_bpf_now))
@@ -463,7 +480,7 @@ static __always_inline u64 kernel_now(void)
 	return bpf_ktime_get_ns();
 }
 
-/* The same for callbacks that hold the lock of a run queue. */
+/* The same without a call where the kernel names the run queue. */
 static __always_inline u64 kernel_now_locked(void)
 {
 	struct rq *rq;

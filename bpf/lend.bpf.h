@@ -210,7 +210,7 @@ __noinline int lend_end(u32 owner)
 		stats->returns++;
 		stats->expected += was == LEND_AWAITED;
 	}
-	pause_learn(&lend->pause, kernel_now() - READ_ONCE(lend->used_ns));
+	pause_learn(&lend->pause, clock_now() - READ_ONCE(lend->used_ns));
 	if (was == LEND_LENT)
 		lend_take_back(owner);
 	lend_watch(owner, lend_class(owner)->lend_after_ns);
@@ -265,7 +265,7 @@ static u64 lend_kept(u32 owner, u64 now_ns)
 static int lend_look(void *map, u32 *key, struct lend_timer *timer)
 {
 	u32 owner = *key + 1;
-	u64 now_ns = kernel_now(), left_ns = 0;
+	u64 now_ns = clock_now(), left_ns = 0;
 
 	if (!lend_class(owner)->lend_after_ns)
 		return 0;

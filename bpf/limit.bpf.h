@@ -313,7 +313,7 @@ __noinline bool limit_adopt(u32 cpu, u64 now_ns)
 static int limit_timer_fired(void *map, u32 *key, struct limit_timer *timer)
 {
 	struct cpu_ctx *cpuc = cpu_find(*key);
-	s64 left_ns = READ_ONCE(cpuc->limited_at_ns) - kernel_now();
+	s64 left_ns = READ_ONCE(cpuc->limited_at_ns) - clock_now();
 	u32 n, size = llc_size[cpuc->llc & (ROTA_MAX_LLCS - 1)];
 
 	if (!READ_ONCE(cpuc->queued_limited))

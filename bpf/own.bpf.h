@@ -114,7 +114,7 @@ static void own_move_lost(u64 dsq)
 		if (own_served(p, dsq))
 			continue;
 		kernel_move_vtime(&it, p, own_queue(cpu_find(cpu)), p->scx.dsq_vtime);
-		WRITE_ONCE(llc_find(cpu_find(cpu)->llc)->priority_ns, kernel_now());
+		WRITE_ONCE(llc_find(cpu_find(cpu)->llc)->priority_ns, clock_now());
 		scx_bpf_kick_cpu(cpu, KICK_PREEMPT);
 	}
 }

@@ -160,7 +160,7 @@ static s32 priority_victim(struct task_struct *p, u32 own, s32 prev_cpu, bool ca
 	struct cpu_ctx *prevc = cpu_find(prev_cpu);
 	u32 size = llc_scan(prevc->llc);
 	u32 lowest = ROTA_PRIORITY;
-	u64 now_ns = kernel_now();
+	u64 now_ns = clock_now();
 	s32 victim = -1;
 	u32 n;
 

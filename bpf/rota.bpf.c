@@ -50,6 +50,7 @@
 #include "pause.h"
 #include "counter.h"
 #include "cpu.bpf.h"
+#include "clock.bpf.h"
 #include "stats.bpf.h"
 #include "group.bpf.h"
 #include "task.bpf.h"
@@ -118,12 +119,12 @@ s32 ROTA_OP(select_cpu, struct task_struct *p, s32 prev_cpu, u64 wake_flags)
 		here = wake_sync(p, taskc);
 	if (task_stale(p, taskc) && taskc->joined < 0)
 		task_refresh(p, taskc);
-	if (limit_groups && limit_over(p, taskc, kernel_now()))
+	if (limit_groups && limit_over(p, taskc, clock_now()))
 		return prev_cpu;
 	cpu = here ? bpf_get_smp_processor_id()
 		   : choose_cpu(p, taskc->own, prev_cpu, wake_flags, &idle);
 	if (here || idle) {
-		taskc->ready_at_ns = kernel_now();
+		taskc->ready_at_ns = clock_now();
 		cpu_counters(cpu)->direct++;
 		kernel_insert(p, DSQ_LOCAL, taskc->slice_ns, ENQ_HEAD); /* before who is aside */
 		return cpu;
@@ -407,6 +408,7 @@ void ROTA_OP(tick, struct task_struct *p)
 
 	if (taskc)
 		event_follow(p, taskc);
+	clock_note(cpuc, now_ns);
 	group_tick(now_ns);
 	place_note_load(cpuc, now_ns);
 	if ((limit_groups && limited(p, cpuc, cpu, now_ns)) || aside_late(cpuc, now_ns) ||

@@ -92,7 +92,7 @@ static int timer_fired(void *map, u32 *key, struct cpu_timer *timer)
 {
 	u32 cpu = *key;
 	struct cpu_ctx *cpuc = cpu_find(cpu);
-	u64 now_ns = kernel_now();
+	u64 now_ns = clock_now();
 
 	/* Not under the run queue lock: who starts it meanwhile does so once more. */
 	cpuc->timer_at_ns = 0;

@@ -47,6 +47,17 @@ func (r *ownedRun) lendLater() error {
 	return nil
 }
 
+// waits is how often its tasks had waited for a CPU, and how often for less than 1.024 ms.
+func (c ownedClass) waits() (all, short float64) {
+	for i, count := range c.Waits {
+		all += count
+		if i <= 10 {
+			short += count
+		}
+	}
+	return all, short
+}
+
 // Beats of an owner, in us: it works for so long of so much time.
 const (
 	ownedWork = "1000"
@@ -79,6 +90,9 @@ func (r *ownedRun) lendInBeats() error {
 		return err
 	}
 	r.g.Metric("beats_expected_pct", 100*(after.Expected-before.Expected)/(after.Returned-before.Returned))
+	all, short := after.waits()
+	allBefore, shortBefore := before.waits()
+	r.g.Metric("beats_soon_pct", 100*(short-shortBefore)/(all-allBefore))
 	r.owner.resume()
 	return nil
 }
