@@ -48,10 +48,12 @@ struct cpu_queue {
 	u64 span_vt;		 /* how far deadlines are ahead of all ready tasks, unless mixed */
 	u64 parked_vt;		 /* no parked task is eligible before this V */
 	u64 seen_w, seen_wv;	 /* departures that are settled */
+	u64 seen;		 /* how many these are */
 	u64 ghosts;		 /* which places of the table are taken */
 	u64 ghost_w;		 /* sum of their weights */
 	u64 ghost_next_vt;	 /* V has passed no ghost from here on when it last looked */
 	u64 ghost_due_vt;	 /* and those that it had passed have no earlier deadline */
+	u32 members;		 /* how many compete, with those whose departure is not settled */
 	u32 queued;		 /* put into the dispatch queues, less those taken out here */
 	u32 parked;		 /* of these, at most so many are parked */
 	u32 mixed;		 /* the spans of ready tasks differ */

@@ -171,7 +171,7 @@ static void pick_enqueue(struct task_struct *p, struct task_ctx *taskc, struct c
 
 	if (pick_departs(p, taskc, cpuc, cpu, now_ns)) {
 		queue->queued++;
-		kernel_insert_vtime(p, queue_id(taskc->tier, cpu), taskc->slice_ns,
+		kernel_insert_vtime(p, queue_id(taskc->tier, cpu), taskc->request_ns,
 				    taskc->deadline_vt, enq_flags);
 		return;
 	}
@@ -193,16 +193,16 @@ static void pick_enqueue(struct task_struct *p, struct task_ctx *taskc, struct c
 		stats_preemption(cpuc->curr_class, taskc->class, cpu);
 		record_preempt(taskc, cpuc, cpu);
 		aside_note(taskc, cpuc);
-		kernel_insert(p, DSQ_LOCAL, taskc->slice_ns, enq_flags | ENQ_PREEMPT);
+		kernel_insert(p, DSQ_LOCAL, taskc->request_ns, enq_flags | ENQ_PREEMPT);
 		return;
 	}
 	if (wakes && !put_off && pick_direct(p, taskc, cpuc, cpu)) {
 		cpuc->local_taken = 1;
 		record_at(ROTA_RECORD_PICK, ROTA_PICK_DIRECT, taskc, cpu, 0);
-		kernel_insert(p, DSQ_LOCAL, taskc->slice_ns, enq_flags);
+		kernel_insert(p, DSQ_LOCAL, taskc->request_ns, enq_flags);
 	} else {
 		pick_admit(taskc, cpuc, cpu, now_ns);
-		kernel_insert_vtime(p, queue_id(taskc->tier, cpu), taskc->slice_ns,
+		kernel_insert_vtime(p, queue_id(taskc->tier, cpu), taskc->request_ns,
 				    taskc->deadline_vt, enq_flags);
 	}
 	/* Second in line, after one that went to the local queue, or out of turn. */

@@ -33,7 +33,7 @@ static __always_inline u64 preempt_safe(const struct task_ctx *taskc, const stru
 {
 	u64 shortest_ns = queue_shortest(queue);
 
-	if (shortest_ns >= taskc->slice_ns)
+	if (shortest_ns >= taskc->request_ns)
 		return taskc->deadline_vt;
 	return taskc->vt + eevdf_vt(shortest_ns, taskc->weight);
 }

@@ -33,7 +33,8 @@
 #define QUEUE_LIMITED(cpu) QUEUE_ID(7, cpu)
 #define QUEUE_OWNED(owner) QUEUE_ID(8, owner)
 
-#define QUEUE_BRIEF_PART 8	 /* of a slice, at most, is a brief request */
+#define QUEUE_BRIEF_PART 8	 /* of a request, at most, is a brief one */
+#define QUEUE_LEAST_NS 200000	 /* a request that nobody chose is not shorter */
 #define QUEUE_SHORT_NS 256000000 /* for so long, and once more, a short slice is remembered */
 
 static __always_inline u64 queue_id(u32 tier, u32 cpu)
@@ -64,6 +65,8 @@ static void queue_settle(struct cpu_queue *queue)
 	if (READ_ONCE(queue->gone.begun) != done || !w)
 		return;
 	record_settle(queue, w, wv);
+	queue->members -= done - queue->seen;
+	queue->seen = done;
 	queue->seen_w += w;
 	queue->seen_wv += wv;
 	queue->tree.sum_w -= w;
@@ -107,8 +110,26 @@ static void queue_reset(struct cpu_queue *queue, u64 vt)
 {
 	ghost_clear(queue);
 	queue->tree.zero_vt = vt;
+	queue->members = 0;
 	WRITE_ONCE(queue->tree.sum_w, 0);
 	queue->tree.sum_wv = 0;
+}
+
+/*
+ * How much the task asks for from now on, if nobody said: less than a slice where it weighs less
+ * than the mean. A whole one would be more than its share of a second, or of a minute: a debt
+ * that all others have as lag so long, and take along when they move.
+ */
+static __always_inline void queue_ask(const struct cpu_queue *queue, struct task_ctx *taskc)
+{
+	u64 ns;
+
+	if (!taskc->any_slice)
+		return;
+	ns = eevdf_request(taskc->slice_ns, QUEUE_LEAST_NS, taskc->weight, queue->members,
+			   queue->tree.sum_w - queue->ghost_w);
+	if (ns != taskc->request_ns)
+		task_ask(taskc, ns, taskc->weight);
 }
 
 /*
@@ -119,7 +140,7 @@ static __always_inline u64 queue_brief(const struct task_ctx *taskc)
 {
 	u64 brief_ns = knobs.fair & ROTA_BRIEF_REQUESTS ? task_brief(taskc) : 0;
 
-	return brief_ns * QUEUE_BRIEF_PART <= taskc->slice_ns ? brief_ns : 0;
+	return brief_ns * QUEUE_BRIEF_PART <= taskc->request_ns ? brief_ns : 0;
 }
 
 /*
@@ -273,6 +294,8 @@ __noinline int queue_join(struct task_ctx *taskc, u32 cpu, u64 now_ns)
 	if (queue->tree.sum_w)
 		queue_charge_ahead(cpuc, now_ns);
 	how |= queue_place(queue, taskc, &now_vt);
+	queue->members++;
+	queue_ask(queue, taskc);
 	taskc->ghost = 0;
 	brief_ns =
 		how & ROTA_JOIN_GHOST ? queue_hasten(taskc) : queue_first_deadline(taskc, now_vt);
@@ -315,10 +338,12 @@ __noinline int queue_leave(struct task_ctx *taskc, u32 cpu, bool sleeps)
 	taskc->left = sleeps ? taskc->joined : -1;
 	if (taskc->joined == cpu && sleeps && (s64)taskc->vt < 0) {
 		ghost_make(queue, taskc, vt, now_vt);
+		queue->members--;
 		record_leave(ROTA_LEAVE_SLEEP | ROTA_LEAVE_GHOST, taskc, cpu, now_vt - taskc->vt,
 			     now_vt);
 	} else if (taskc->joined == cpu) {
 		eevdf_leave(&queue->tree, vt, w);
+		queue->members--;
 		record_leave(sleeps ? ROTA_LEAVE_SLEEP : 0, taskc, cpu, vt, now_vt);
 	} else {
 		record_leave(ROTA_LEAVE_AFAR | (sleeps ? ROTA_LEAVE_SLEEP : 0), taskc,
@@ -355,8 +380,11 @@ static void queue_charge(struct task_ctx *taskc, struct cpu_ctx *cpuc, u64 done_
 	u64 vt = eevdf_vt(done_ns, taskc->weight);
 
 	taskc->vt += vt;
-	if (!eevdf_before(taskc->vt, taskc->deadline_vt))
+	if (!eevdf_before(taskc->vt, taskc->deadline_vt)) {
+		if (taskc->joined >= 0)
+			queue_ask(cpu_queue(cpuc, taskc->tier), taskc);
 		taskc->deadline_vt = taskc->vt + taskc->request_vt;
+	}
 	if (taskc->joined < 0)
 		return;
 	cpu_queue(cpuc, taskc->tier)->tree.sum_wv += (s64)(vt * taskc->weight) - cpuc->ahead_wv;

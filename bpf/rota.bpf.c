@@ -279,7 +279,9 @@ static void keep(struct task_struct *prev, struct task_ctx *prevc, struct cpu_ct
 	record_pick(ROTA_PICK_KEEP, prevc, cpuc, prev->thread_info.cpu);
 	if (cpu_waiting(cpu_queue(cpuc, prevc->tier)))
 		cpuc->curr_safe_vt = preempt_safe(prevc, cpu_queue(cpuc, prevc->tier));
-	kernel_set_slice(prev, prevc->slice_ns);
+	if (prevc->tier != ROTA_PRIORITY)
+		queue_ask(cpu_queue(cpuc, prevc->tier), prevc);
+	kernel_set_slice(prev, prevc->request_ns);
 	note_running(prev, prevc, cpuc, now_ns);
 	if (own_cpus)
 		lend_wake(prevc->own);
@@ -416,17 +418,28 @@ void ROTA_OP(tick, struct task_struct *p)
 		kernel_set_slice(p, 0);
 }
 
+/* A turn is no longer than what it would ask for now: others may have come since it did. */
+static void shorten(struct task_struct *p, struct task_ctx *taskc, struct cpu_ctx *cpuc)
+{
+	queue_ask(cpu_queue(cpuc, taskc->tier), taskc);
+	if (p->scx.slice > taskc->request_ns)
+		kernel_set_slice(p, taskc->request_ns);
+}
+
 /* Makes sure that a task competes where it runs. */
 static void compete_here(struct task_struct *p, struct task_ctx *taskc, struct cpu_ctx *cpuc,
 			 u32 cpu, u64 now_ns)
 {
 	if (taskc->tier == ROTA_PRIORITY) {
 		priority_running(taskc, cpuc);
-	} else if (taskc->joined != cpu) {
-		if (taskc->joined >= 0)
+	} else {
+		if (taskc->joined != cpu && taskc->joined >= 0)
 			queue_leave(taskc, cpu, false);
-		queue_join(taskc, cpu, now_ns);
-		record_pick(ROTA_PICK_COME, taskc, cpuc, cpu);
+		if (taskc->joined < 0) {
+			queue_join(taskc, cpu, now_ns);
+			record_pick(ROTA_PICK_COME, taskc, cpuc, cpu);
+		}
+		shorten(p, taskc, cpuc);
 	}
 	if (cpuc->took_head) {
 		cpuc->took_head = 0;

@@ -23,7 +23,8 @@ struct task_ctx {
 	u64 exec_ns;	 /* sum_exec_runtime up to which it is charged */
 	u64 ready_at_ns; /* when it became ready; 0: it runs or sleeps */
 	u64 slice_ns;
-	u64 request_vt; /* the slice in its virtual time */
+	u64 request_ns; /* what it asks for at a time: the slice, or less, see queue_ask() */
+	u64 request_vt; /* the same in its virtual time */
 	u64 limit_vt;	/* how much lag it may take along */
 	u64 rest_vt;	/* what is left of its request when it moves, 0: a new request */
 	u64 custom_ns;	/* the slice that it asked for itself, 0: none */
@@ -69,15 +70,16 @@ struct task_ctx {
 	u32 counter_epoch; /* of the counters that bound is from */
 	u32 turn_ns;	   /* what it had of the turn that was interrupted */
 	u32 class;	   /* atomic exchange: hooks and the daemon change it */
-	u16 bound;  /* how much of its work waits for memory, of PACE_FULL; COUNTER_UNKNOWN */
-	u8 tier;    /* that it competes in; may lag behind its class until refreshed */
-	u8 aside;   /* it goes on where who took its CPU has left, see aside.bpf.h */
-	u8 rescued; /* it was moved forward by the starvation bound */
-	u8 fresh;   /* new: its first request is half as long (eevdf: PLACE_DEADLINE_INITIAL) */
-	u8 overdue; /* it runs although its group has used up its cpu.max */
-	u8 arrives; /* it has not run since it came from another scheduling class */
-	u8 alone;   /* its class is not for its children, see class_inherit() */
-	u8 owes;    /* such calls that it has taken and not answered, see given */
+	u16 bound;    /* how much of its work waits for memory, of PACE_FULL; COUNTER_UNKNOWN */
+	u8 tier;      /* that it competes in; may lag behind its class until refreshed */
+	u8 aside;     /* it goes on where who took its CPU has left, see aside.bpf.h */
+	u8 any_slice; /* nobody asked for its slice: it has the default */
+	u8 rescued;   /* it was moved forward by the starvation bound */
+	u8 fresh;     /* new: its first request is half as long (eevdf: PLACE_DEADLINE_INITIAL) */
+	u8 overdue;   /* it runs although its group has used up its cpu.max */
+	u8 arrives;   /* it has not run since it came from another scheduling class */
+	u8 alone;     /* its class is not for its children, see class_inherit() */
+	u8 owes;      /* such calls that it has taken and not answered, see given */
 };
 
 struct {
@@ -228,13 +230,18 @@ static __always_inline u64 task_brief(const struct task_ctx *taskc)
 	return brief_ns < taskc->slice_ns ? brief_ns : 0;
 }
 
+/* So much it asks for at a time from now on. */
+static __always_inline void task_ask(struct task_ctx *taskc, u64 request_ns, u32 weight)
+{
+	taskc->request_ns = request_ns;
+	taskc->request_vt = eevdf_vt(request_ns, weight);
+	taskc->limit_vt = eevdf_vt(request_ns + TASK_TICK_NS, weight);
+}
+
 /* Takes over a weight. The lag is worth the same time at another one. */
 static void task_reweigh(struct task_ctx *taskc, u32 weight)
 {
-	u64 request_vt = eevdf_vt(taskc->slice_ns, weight);
-
-	taskc->request_vt = request_vt;
-	taskc->limit_vt = eevdf_vt(taskc->slice_ns + TASK_TICK_NS, weight);
+	task_ask(taskc, taskc->slice_ns, weight);
 	if (taskc->tier != ROTA_PRIORITY && weight != taskc->weight) {
 		taskc->vt = eevdf_clamp(eevdf_rescale(taskc->vt, taskc->weight, weight),
 					taskc->limit_vt);
@@ -281,6 +288,7 @@ static void task_rank(const struct task_struct *p, struct task_ctx *taskc)
 	taskc->own_weight = task_bounded((u64)task_own_weight(p) * class->weight / 100);
 	taskc->custom_ns = task_custom_ns(p);
 	taskc->slice_ns = taskc->custom_ns ?: class->slice_ns ?: knobs.slice_ns;
+	taskc->any_slice = !taskc->custom_ns && !class->slice_ns;
 	if (tier != taskc->tier)
 		task_change_tier(taskc, tier);
 }

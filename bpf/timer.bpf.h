@@ -68,7 +68,7 @@ static __always_inline void timer_note(const struct task_ctx *taskc, struct cpu_
 {
 	u32 weight = taskc->weight, least = cpuc->hog_weight - cpuc->hog_weight / 16;
 
-	cpuc->curr_exact = 0;
+	cpuc->curr_exact = taskc->request_ns < taskc->slice_ns;
 	cpuc->curr_hog = timer_hog(taskc);
 	if (taskc->used_ns < taskc->slice_ns || taskc->tier == ROTA_PRIORITY)
 		return;
@@ -77,7 +77,8 @@ static __always_inline void timer_note(const struct task_ctx *taskc, struct cpu_
 	else if (cpuc->uneven)
 		cpuc->uneven--;
 	cpuc->hog_weight = weight;
-	cpuc->curr_exact = cpuc->uneven != 0;
+	if (cpuc->uneven)
+		cpuc->curr_exact = 1;
 }
 
 /* Does a task run here whose turn is for the timer to end when somebody of its tier waits? */

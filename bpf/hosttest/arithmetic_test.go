@@ -125,3 +125,43 @@ func TestBefore(t *testing.T) {
 		}
 	}
 }
+
+// TestRequest: who weighs less than the mean asks for so much less, and for no less than 0.2 ms.
+func TestRequest(t *testing.T) {
+	d := build(t)
+	const slice, least = 2_100_000, 200_000
+	for _, c := range []struct {
+		name              string
+		weight, n, all    uint64
+		slice, want, near uint64 // ns
+	}{
+		{"alone", 1024, 1, 1024, slice, slice, 0},
+		{"of equals", 1024, 40, 40 * 1024, slice, slice, 0},
+		{"as much as makes no difference", 900, 2, 900 + 1024, slice, slice, 0},
+		{"the heavier one", 3121, 2, 3121 + 1024, slice, slice, 0},
+		{"half the mean", 512, 4, 2048 + 2048, slice, slice / 2, 1},
+		{"nice 0 beside nice -5", 1024, 2, 1024 + 3121, slice, slice * 2048 / 4145, 1},
+		{"nice 19 beside nice -20", 15, 2, 15 + 88761, slice, least, 0},
+		{"a short slice stays", 15, 2, 15 + 88761, 100_000, 100_000, 0},
+		{"the longest, of the most", 1 << 23, 512, 511<<23*4 + 1<<23, 100_000_000, 100_000_000 / 4, 100_000},
+	} {
+		got := d.run(t, []command{{"among", c.n, c.all}, {"ask", c.slice, c.weight}})[1].result
+		if got > c.want+c.near || got+c.near < c.want {
+			t.Errorf("%s: asks for %d ns, want %d", c.name, got, c.want)
+		}
+	}
+}
+
+// FuzzRequest: between the least and the slice, and who weighs more asks for no less.
+func FuzzRequest(f *testing.F) {
+	d := build(f)
+	f.Add(uint64(2_100_000), uint64(15), uint64(7), uint64(88761))
+	f.Fuzz(func(t *testing.T, slice, w, n, others uint64) {
+		slice, w, n, others = 100_000+slice%100_000_000, 1+w%(1<<23), 1+n%8192, others%(1<<36)
+		got := d.run(t, []command{{"among", n, w + others}, {"ask", slice, w}, {"ask", slice, w + w/2}})
+		least := min(slice, 200_000)
+		if a, b := got[1].result, got[2].result; a < least || a > slice || b < a {
+			t.Errorf("slice %d, weight %d of %d, %d of them: %d ns, with half as much again %d", slice, w, w+others, n, a, b)
+		}
+	})
+}

@@ -16,6 +16,8 @@ typedef unsigned int u32;
 #include "../../pause.h"
 #include "../../counter.h"
 
+#define LEAST_NS 200000 /* the shortest request that nobody chose */
+
 static struct eevdf_queue queue;
 static u64 vts[64]; /* v and weight of the tasks in it, oldest first */
 static u32 ws[64];
@@ -26,6 +28,7 @@ static struct counter_value counted[2]; /* two readings of a counter */
 static struct counter_mean mean;
 static u64 waits, cycles, latency_ps;
 static bool turns;
+static u64 members, members_w; /* of a queue, and what they weigh */
 static struct pause rest;
 
 static void join(u32 w)
@@ -114,6 +117,10 @@ static bool execute(const char *name, u64 a, u64 b, u64 *result)
 		*result = eevdf_ns(a, b);
 	else if (!strcmp(name, "bound"))
 		bound = a, speed = b;
+	else if (!strcmp(name, "among"))
+		members = a, members_w = b;
+	else if (!strcmp(name, "ask"))
+		*result = eevdf_request(a, LEAST_NS, b, members, members_w);
 	else if (!strcmp(name, "pace"))
 		*result = pace_scale(a, bound, speed);
 	else if (!strcmp(name, "div"))
