@@ -3,18 +3,29 @@
  * clock: what time it is where no run queue is locked.
  *
  * Problem: scx_bpf_now() spares a reading of the hardware where the clock of this CPU's run
- * queue is up to date, which a flag says. The flag is set whenever that clock is, and cleared when who
- * locked the queue unpins it. Who takes a task from a queue of another CPU does not unpin (the
- * kernel's move_remote_task_to_local_dsq()): until that CPU switches or ticks, if it is idle
- * for long, scx_bpf_now() is the time of then. Timers would wait for what is over, and waits
- * begin before the wake-up.
+ * queue is up to date, which a flag says. The flag is set whenever that clock is, and cleared
+ * when who locked the queue unpins it. Who takes a task from a queue of another CPU does not
+ * unpin (the kernel's move_remote_task_to_local_dsq()): until that CPU switches or ticks, if it
+ * is idle for long, scx_bpf_now() is the time of then. Timers would wait for what is over, and
+ * waits begin before the wake-up.
  *
- * How: with no run queue locked the flag must not be set. Where it is, the time is taken from
- * the monotonic clock, which differs by what it did at the last tick of this CPU.
+ * How: without a lock the flag must not be set. Where it is, the time is taken from the
+ * monotonic clock, which differs by what it did at the last tick of this CPU. So it is with the
+ * lock of another CPU's queue, before 6.18 said whose is locked; and for who has that of its
+ * own it is as good.
  *
- * Limits: that difference drifts by the corrections of the monotonic clock, some us a second.
- * Where a fair task does not name its run queue (without CONFIG_FAIR_GROUP_SCHED) time may be old.
+ * Limits: that difference drifts by the corrections of the monotonic clock, some us a second
+ * since the last tick with a task of ours; before the first one time may be old. So it may
+ * where a fair task does not name its run queue (without CONFIG_FAIR_GROUP_SCHED).
  */
+
+/* The kernel's word: right where the clock of this CPU's run queue is up to date. */
+static __always_inline u64 clock_kernel(void)
+{
+	if (bpf_ksym_exists(scx_bpf_now))
+		return scx_bpf_now();
+	return bpf_ktime_get_ns();
+}
 
 /* Is the time that scx_bpf_now() gives not to be trusted, as no run queue is locked? */
 static __always_inline bool clock_old(void)
@@ -26,19 +37,30 @@ static __always_inline bool clock_old(void)
 	return curr->se.cfs_rq->rq->scx.flags & RQ_CLK_VALID;
 }
 
-/* The time in ns, for what holds no lock of a run queue. With one: kernel_now_locked(). */
+/* The time in ns, whatever is locked. */
 static __always_inline u64 clock_now(void)
 {
 	const struct cpu_ctx *cpuc;
 
 	if (!bpf_ksym_exists(scx_bpf_now) || !clock_old())
-		return kernel_now();
+		return clock_kernel();
 	cpuc = cpu_find(bpf_get_smp_processor_id());
-	return cpuc->clock_ahead_ns ? bpf_ktime_get_ns() + cpuc->clock_ahead_ns : kernel_now();
+	return cpuc->clock_ahead_ns ? bpf_ktime_get_ns() + cpuc->clock_ahead_ns : clock_kernel();
+}
+
+/* The same for callbacks that hold the lock of a run queue, mostly without a call. */
+static __always_inline u64 clock_now_locked(void)
+{
+	struct rq *rq;
+
+	if (!bpf_ksym_exists(scx_bpf_locked_rq))
+		return clock_now();
+	rq = scx_bpf_locked_rq();
+	return rq ? rq->clock : clock_now();
 }
 
 /* By how much this CPU's clock differs from the monotonic one. At a tick: it is up to date. */
-static __always_inline void clock_note(struct cpu_ctx *cpuc, u64 now_ns)
+static __always_inline void clock_note(struct cpu_ctx *cpuc)
 {
-	cpuc->clock_ahead_ns = now_ns - bpf_ktime_get_ns();
+	cpuc->clock_ahead_ns = clock_kernel() - bpf_ktime_get_ns();
 }

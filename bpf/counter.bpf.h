@@ -97,7 +97,7 @@ static __always_inline bool counter_begins(struct counter_cpu *cpuc)
 static void counter_switch(struct task_struct *prev, u32 cpu)
 {
 	struct counter_cpu *cpuc = &counter_cpus[cpu & (ROTA_MAX_CPUS - 1)];
-	u64 now_ns = kernel_now(), ns = now_ns - cpuc->at_ns, waits = 0, cycles = 0;
+	u64 now_ns = clock_kernel(), ns = now_ns - cpuc->at_ns, waits = 0, cycles = 0;
 	u64 enabled = cpuc->cycles.enabled;
 	bool begins = counter_begins(cpuc), waited, passed;
 	struct task_ctx *taskc;

@@ -82,7 +82,7 @@ struct cpu_ctx {
 	u64 curr_at_ns;	 /* when it started, or was last charged ahead */
 	u64 curr_vt;	 /* its virtual time at curr_at_ns */
 	u64 curr_deadline_vt; /* end of its request */
-	u64 curr_slice_ns;    /* its request */
+	u64 curr_slice_ns;    /* its slice */
 	u64 curr_safe_vt;     /* so far it keeps the CPU against its like */
 	u32 asked;	      /* dispatch was called since it began to run, or was kept */
 	u32 curr_demoted;     /* its boost has ended: written by any CPU, a hint */

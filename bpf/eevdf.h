@@ -109,12 +109,12 @@ static inline void eevdf_leave(struct eevdf_queue *q, u64 v, u32 w)
 
 /*
  * What a task that weighs w asks for at a time, in ns, among n that weigh sum_w together, itself
- * included: its slice, or the same part of it that w is of their mean, but not less than least_ns.
- * No change for less than an eighth. Weights of less than 2^23, at most 8192 of them.
+ * included: its slice, or the same part of it that w is of half their mean, but not less than
+ * least_ns. No change for less than an eighth. Weights of less than 2^23, at most 8192 of them.
  */
 static inline u64 eevdf_request(u64 slice_ns, u64 least_ns, u32 w, u32 n, u64 sum_w)
 {
-	u64 all = (u64)w * n, ns;
+	u64 all = 2 * (u64)w * n, ns;
 
 	if (all >= sum_w - sum_w / 8)
 		return slice_ns;

@@ -472,25 +472,6 @@ static __always_inline struct cgroup *kernel_task_cgroup(struct task_struct *p)
 	return NULL;
 }
 
-/* For callbacks that hold the lock of a run queue, see clock_now() for others. */
-static __always_inline u64 kernel_now(void)
-{
-	if (bpf_ksym_exists(scx_bpf_now))
-		return scx_bpf_now();
-	return bpf_ktime_get_ns();
-}
-
-/* The same without a call where the kernel names the run queue. */
-static __always_inline u64 kernel_now_locked(void)
-{
-	struct rq *rq;
-
-	if (!bpf_ksym_exists(scx_bpf_locked_rq))
-		return kernel_now();
-	rq = scx_bpf_locked_rq();
-	return rq ? rq->clock : kernel_now();
-}
-
 /*
  * Time from then to now in ns, at least 0: the clock of a CPU may be a little
  * behind that of the CPU that noted the time.

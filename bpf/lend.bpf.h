@@ -53,6 +53,7 @@ enum lend_state {
 
 struct lend {
 	u32 state;   /* enum lend_state, written by any CPU */
+	u32 lent;    /* they were lent since the class last used them */
 	u64 used_ns; /* when the class last used its CPUs, while they are not kept */
 	struct pause pause;
 };
@@ -157,7 +158,7 @@ static void lend_watch(u32 owner, u64 in_ns)
 /* A timer that could not be started, or was lost, is to look again. */
 static void lend_look_again(u32 owner)
 {
-	if (lend_class(owner)->lend_after_ns && READ_ONCE(lend_of(owner)->state) == LEND_KEPT)
+	if (lend_class(owner)->lend_after_ns && READ_ONCE(lend_of(owner)->state) != LEND_LENT)
 		lend_watch(owner, 0);
 }
 
@@ -206,10 +207,11 @@ __noinline int lend_end(u32 owner)
 
 	if (was == LEND_KEPT)
 		return 0; /* another CPU was quicker */
-	if (stats) {
+	if (stats && lend->lent) {
 		stats->returns++;
 		stats->expected += was == LEND_AWAITED;
 	}
+	lend->lent = 0;
 	pause_learn(&lend->pause, clock_now() - READ_ONCE(lend->used_ns));
 	if (was == LEND_LENT)
 		lend_take_back(owner);
@@ -228,24 +230,29 @@ static __always_inline void lend_wake(u32 owner)
  * The class has not used its CPUs for long enough: others may have them, but for the time when
  * it is expected. The timer looks again when that is otherwise.
  */
-static void lend_go_on(u32 owner, u64 now_ns)
+static void lend_go_on(u32 owner, u32 was, u64 now_ns)
 {
 	struct lend *lend = lend_of(owner);
 	/* What lend_end() writes just now: then the class is here, and the state another. */
 	u64 near_ns = pause_near(&lend->pause), late_ns = pause_late(&lend->pause);
 	u64 rests_ns = now_ns - lend->used_ns;
-	u32 was = READ_ONCE(lend->state), state = LEND_LENT;
+	u32 state = LEND_LENT;
 
 	if (near_ns && rests_ns + LEND_WORTH_NS >= near_ns && rests_ns < late_ns)
 		state = LEND_AWAITED;
 	if (__sync_val_compare_and_swap(&lend->state, was, state) != was)
 		return; /* it came just now */
-	if (state == LEND_LENT)
+	if (state == LEND_LENT) {
+		lend->lent = 1;
 		lend_give(owner);
-	else if (was == LEND_LENT)
+	} else if (was == LEND_LENT) {
 		lend_take_back(owner);
+	}
 	if (near_ns && rests_ns < late_ns)
 		lend_watch(owner, (state == LEND_LENT ? near_ns : late_ns) - rests_ns);
+	/* It came meanwhile, and the timer that it started was started once more. */
+	if (READ_ONCE(lend->state) == LEND_KEPT)
+		lend_watch(owner, lend_class(owner)->lend_after_ns);
 }
 
 /* How long a class that has its CPUs has them still, in ns; 0: it has not used them for long. */
@@ -266,10 +273,11 @@ static int lend_look(void *map, u32 *key, struct lend_timer *timer)
 {
 	u32 owner = *key + 1;
 	u64 now_ns = clock_now(), left_ns = 0;
+	u32 state = READ_ONCE(lend_of(owner)->state);
 
 	if (!lend_class(owner)->lend_after_ns)
 		return 0;
-	if (READ_ONCE(lend_of(owner)->state) == LEND_KEPT)
+	if (state == LEND_KEPT)
 		left_ns = lend_kept(owner, now_ns);
 	if (left_ns) {
 		bpf_timer_start(&timer->timer, left_ns, 0);
@@ -277,7 +285,7 @@ static int lend_look(void *map, u32 *key, struct lend_timer *timer)
 	}
 	/* To the verifier this is a part of a program that may sleep. */
 	bpf_rcu_read_lock();
-	lend_go_on(owner, now_ns);
+	lend_go_on(owner, state, now_ns);
 	bpf_rcu_read_unlock();
 	return 0;
 }
@@ -294,6 +302,8 @@ static s32 lend_reset(u32 class)
 	if (!timer)
 		return -EINVAL;
 	bpf_timer_cancel(&timer->timer);
+	/* It may be another class than before: nothing is known of its pauses. */
+	lend_of(class + 1)->pause = (struct pause){};
 	WRITE_ONCE(lend_of(class + 1)->state, LEND_KEPT);
 	if (!lend_class(class + 1)->lend_after_ns)
 		return 0;

@@ -229,7 +229,7 @@ static void priority_queue(struct task_struct *p, struct task_ctx *taskc, u32 cp
 	struct llc_ctx *llcc = llc_find(cpuc->llc);
 	s32 victim;
 
-	WRITE_ONCE(llcc->priority_ns, kernel_now_locked());
+	WRITE_ONCE(llcc->priority_ns, clock_now_locked());
 	kernel_insert_vtime(p, own_queue(cpuc), slice_ns, taskc->deadline_vt, enq_flags);
 	victim = own_pick_idle(p, cpuc->owner);
 	if (victim >= 0) {

@@ -117,7 +117,7 @@ static void queue_reset(struct cpu_queue *queue, u64 vt)
 
 /*
  * How much the task asks for from now on, if nobody said: less than a slice where it weighs less
- * than the mean. A whole one would be more than its share of a second, or of a minute: a debt
+ * than half the mean. A whole one would be more than its share of a second, or of a minute: a debt
  * that all others have as lag so long, and take along when they move.
  */
 static __always_inline void queue_ask(const struct cpu_queue *queue, struct task_ctx *taskc)
@@ -133,8 +133,8 @@ static __always_inline void queue_ask(const struct cpu_queue *queue, struct task
 }
 
 /*
- * Its first request, by what it lately used, if that is brief beside its slice, else 0: tasks
- * that keep each other busy, as hackbench's, would only take turns more often.
+ * Its first request, by what it lately used, if that is brief beside what it asks for, else 0:
+ * tasks that keep each other busy, as hackbench's, would only take turns more often.
  */
 static __always_inline u64 queue_brief(const struct task_ctx *taskc)
 {

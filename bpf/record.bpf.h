@@ -175,7 +175,7 @@ static __always_inline void record_at(u32 kind, u32 how, const struct task_ctx *
 		record_write_task(RECORD_WHAT(kind, how), taskc, cpu, 0, now_vt);
 }
 
-/* A task joins; brief_ns is its request if that is less than its slice, else 0. */
+/* A task joins; brief_ns is its request if that is a brief one, else 0. */
 static __always_inline void record_join(u32 how, const struct task_ctx *taskc, u32 cpu, u64 now_vt,
 					u64 brief_ns)
 {

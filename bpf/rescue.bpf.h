@@ -46,7 +46,9 @@ __noinline bool rescue_from(u64 dsq, u32 cpu, u64 now_ns)
 			continue;
 		taskc->rescued = 1;
 		/* A grace period is not to wait for several of such turns. */
-		if (p->scx.slice > RESCUE_TURN_NS && !kernel_reads(p))
+		if (kernel_reads(p))
+			kernel_set_slice(p, taskc->slice_ns);
+		else if (p->scx.slice > RESCUE_TURN_NS)
 			kernel_set_slice(p, RESCUE_TURN_NS);
 		record_note(ROTA_RECORD_PICK, ROTA_PICK_RESCUE, taskc, cpu, 0);
 		cpu_counters(cpu)->rescues++;

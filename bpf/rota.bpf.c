@@ -179,7 +179,7 @@ void ROTA_OP(enqueue, struct task_struct *p, u64 enq_flags)
 	u32 cpu = p->thread_info.cpu;
 	struct cpu_ctx *cpuc = cpu_find(cpu);
 	struct task_ctx *taskc = task_find(p);
-	u64 now_ns = kernel_now_locked(), until_ns;
+	u64 now_ns = clock_now_locked(), until_ns;
 
 	if (!taskc)
 		return;
@@ -218,9 +218,9 @@ static void charge(struct task_struct *p, struct task_ctx *taskc, struct cpu_ctx
 	if (cpuc->owner && cpuc->owner != taskc->own)
 		place_count(p, taskc, cpuc, cpu, delta_ns);
 	else if (cpuc->owner)
-		WRITE_ONCE(cpuc->owned_at_ns, kernel_now_locked());
+		WRITE_ONCE(cpuc->owned_at_ns, clock_now_locked());
 	if (limit_groups && taskc->group)
-		limit_charge(taskc->group, delta_ns, kernel_now_locked());
+		limit_charge(taskc->group, delta_ns, clock_now_locked());
 
 	if (stats) {
 		stats->runtime_ns += delta_ns;
@@ -276,11 +276,11 @@ static void keep(struct task_struct *prev, struct task_ctx *prevc, struct cpu_ct
 	cpuc->local_taken = 0;
 	cpuc->asked = 0;
 	pick_note_waiting(cpuc, prevc->tier, now_ns);
+	if (prevc->tier != ROTA_PRIORITY)
+		queue_ask(cpu_queue(cpuc, prevc->tier), prevc);
 	record_pick(ROTA_PICK_KEEP, prevc, cpuc, prev->thread_info.cpu);
 	if (cpu_waiting(cpu_queue(cpuc, prevc->tier)))
 		cpuc->curr_safe_vt = preempt_safe(prevc, cpu_queue(cpuc, prevc->tier));
-	if (prevc->tier != ROTA_PRIORITY)
-		queue_ask(cpu_queue(cpuc, prevc->tier), prevc);
 	kernel_set_slice(prev, prevc->request_ns);
 	note_running(prev, prevc, cpuc, now_ns);
 	if (own_cpus)
@@ -341,7 +341,7 @@ SEC("struct_ops/rota_dispatch")
 void ROTA_OP(dispatch, s32 cpu, struct task_struct *prev)
 {
 	struct cpu_ctx *cpuc = cpu_find(cpu);
-	u64 now_ns = kernel_now_locked();
+	u64 now_ns = clock_now_locked();
 	struct task_ctx *prevc = charge_prev(prev, cpuc, cpu, now_ns);
 
 	cpuc->asked = 1;
@@ -406,11 +406,11 @@ void ROTA_OP(tick, struct task_struct *p)
 	u32 cpu = p->thread_info.cpu;
 	struct cpu_ctx *cpuc = cpu_find(cpu);
 	struct task_ctx *taskc = task_try(p);
-	u64 now_ns = kernel_now_locked();
+	u64 now_ns = clock_now_locked();
 
 	if (taskc)
 		event_follow(p, taskc);
-	clock_note(cpuc, now_ns);
+	clock_note(cpuc);
 	group_tick(now_ns);
 	place_note_load(cpuc, now_ns);
 	if ((limit_groups && limited(p, cpuc, cpu, now_ns)) || aside_late(cpuc, now_ns) ||
@@ -422,7 +422,7 @@ void ROTA_OP(tick, struct task_struct *p)
 static void shorten(struct task_struct *p, struct task_ctx *taskc, struct cpu_ctx *cpuc)
 {
 	queue_ask(cpu_queue(cpuc, taskc->tier), taskc);
-	if (p->scx.slice > taskc->request_ns)
+	if (p->scx.slice > taskc->request_ns && !taskc->rescued)
 		kernel_set_slice(p, taskc->request_ns);
 }
 
@@ -519,7 +519,7 @@ void ROTA_OP(running, struct task_struct *p)
 	u32 cpu = p->thread_info.cpu;
 	struct cpu_ctx *cpuc = cpu_find(cpu);
 	struct task_ctx *taskc = task_find(p);
-	u64 now_ns = kernel_now_locked();
+	u64 now_ns = clock_now_locked();
 
 	if (!taskc)
 		return;
@@ -548,7 +548,7 @@ void ROTA_OP(running, struct task_struct *p)
 /* It is ready still: it waits in a queue from now on, or goes on after a moment. */
 static void make_room(struct task_struct *p, struct task_ctx *taskc, struct cpu_ctx *cpuc)
 {
-	taskc->ready_at_ns = kernel_now_locked();
+	taskc->ready_at_ns = clock_now_locked();
 	taskc->turn_ns = cpuc->curr_hog || cpuc->put_off
 				 ? kernel_since(taskc->ready_at_ns, cpuc->curr_since_ns)
 				 : 0;

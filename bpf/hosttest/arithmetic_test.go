@@ -126,7 +126,7 @@ func TestBefore(t *testing.T) {
 	}
 }
 
-// TestRequest: who weighs less than the mean asks for so much less, and for no less than 0.2 ms.
+// TestRequest: who weighs less than half the mean asks for so much less, and for no less than 0.2 ms.
 func TestRequest(t *testing.T) {
 	d := build(t)
 	const slice, least = 2_100_000, 200_000
@@ -139,11 +139,13 @@ func TestRequest(t *testing.T) {
 		{"of equals", 1024, 40, 40 * 1024, slice, slice, 0},
 		{"as much as makes no difference", 900, 2, 900 + 1024, slice, slice, 0},
 		{"the heavier one", 3121, 2, 3121 + 1024, slice, slice, 0},
-		{"half the mean", 512, 4, 2048 + 2048, slice, slice / 2, 1},
-		{"nice 0 beside nice -5", 1024, 2, 1024 + 3121, slice, slice * 2048 / 4145, 1},
+		{"half the mean", 512, 4, 2048 + 2048, slice, slice, 0},
+		{"a quarter of it", 256, 4, 2048 + 2048, slice, slice / 2, 1},
+		{"nice 0 beside nice -5", 1024, 2, 1024 + 3121, slice, slice, 0},
+		{"nice 0 beside nice -10", 1024, 2, 1024 + 9548, slice, slice * 4096 / 10572, 1},
 		{"nice 19 beside nice -20", 15, 2, 15 + 88761, slice, least, 0},
 		{"a short slice stays", 15, 2, 15 + 88761, 100_000, 100_000, 0},
-		{"the longest, of the most", 1 << 23, 512, 511<<23*4 + 1<<23, 100_000_000, 100_000_000 / 4, 100_000},
+		{"the longest, of the most", 1 << 23, 512, 511<<26 + 1<<23, 100_000_000, 100_000_000 / 4, 100_000},
 	} {
 		got := d.run(t, []command{{"among", c.n, c.all}, {"ask", c.slice, c.weight}})[1].result
 		if got > c.want+c.near || got+c.near < c.want {

@@ -161,8 +161,14 @@ func kernelWith(ctx context.Context, want string, modules []string) (kernels.Ker
 		return k, err
 	}
 	fuller, err := fullerKernel(ctx, store, want, modules)
-	if err != nil || fuller.Name == "" {
-		return k, err
+	if err != nil {
+		return k, fmt.Errorf("kernel %s: has no module %q, and another of its version could not be had: %w", k.Name, lacks, err)
+	}
+	if fuller.Name == "" || fuller.Version != k.Version {
+		return k, nil
+	}
+	if fuller.Note != "" {
+		say("%s", fuller.Note)
 	}
 	note := fmt.Sprintf("kernel %s: has no module %q; %s, the same version, took its place", k.Name, lacks, fuller.Name)
 	say("%s", note)
