@@ -33,7 +33,7 @@
 #define QUEUE_LIMITED(cpu) QUEUE_ID(7, cpu)
 #define QUEUE_OWNED(owner) QUEUE_ID(8, owner)
 
-#define QUEUE_BRIEF_PART 8	 /* of a request, at most, is a brief one */
+#define QUEUE_BRIEF_PART 8	 /* of a slice, at most, is a brief request */
 #define QUEUE_LEAST_NS 200000	 /* a request that nobody chose is not shorter */
 #define QUEUE_SHORT_NS 256000000 /* for so long, and once more, a short slice is remembered */
 
@@ -133,14 +133,17 @@ static __always_inline void queue_ask(const struct cpu_queue *queue, struct task
 }
 
 /*
- * Its first request, by what it lately used, if that is brief beside what it asks for, else 0:
- * tasks that keep each other busy, as hackbench's, would only take turns more often.
+ * Its first request, by what it lately used, if that is brief beside its slice and less than it
+ * asks for else, or 0: tasks that keep each other busy, as hackbench's, would only take turns
+ * more often.
  */
 static __always_inline u64 queue_brief(const struct task_ctx *taskc)
 {
 	u64 brief_ns = knobs.fair & ROTA_BRIEF_REQUESTS ? task_brief(taskc) : 0;
 
-	return brief_ns * QUEUE_BRIEF_PART <= taskc->request_ns ? brief_ns : 0;
+	if (brief_ns * QUEUE_BRIEF_PART > taskc->slice_ns || brief_ns >= taskc->request_ns)
+		return 0;
+	return brief_ns;
 }
 
 /*

@@ -69,7 +69,8 @@ static struct rota_record *record_task(u32 kind, u32 how, const struct task_ctx 
 		return NULL;
 	record->tid = taskc->tid;
 	record->weight = taskc->weight;
-	record->slice_ns = taskc->request_ns;
+	record->request_ns = taskc->request_ns;
+	record->slice_ns = taskc->slice_ns;
 	record->vt = taskc->vt;
 	record->deadline_vt = taskc->deadline_vt;
 	return record;

@@ -213,13 +213,13 @@ struct rota_record {
 	__u64 span_ns;
 	__u32 tid;
 	__u32 weight;
-	__u32 slice_ns;
+	__u32 request_ns;
 	__u16 cpu; /* whose queue it is about */
 	__u8 tier;
 	__u8 kind; /* enum rota_record_kind */
 	__u16 how;
 	__u16 writer; /* the CPU that wrote it */
-	__u32 pad;
+	__u32 slice_ns;
 };
 
 /* In and out of rota_explain_task(): what the scheduler knows of one task. */

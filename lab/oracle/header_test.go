@@ -58,8 +58,8 @@ func TestLayoutOfTheHeader(t *testing.T) {
 		got = append(got, fmt.Sprintf("%s %d", m[2], offset))
 		offset += bits / 8
 	}
-	want := []string{"time_ns 0", "vt 8", "deadline_vt 16", "now_vt 24", "span_ns 32", "tid 40", "weight 44", "slice_ns 48",
-		"cpu 52", "tier 54", "kind 55", "how 56", "writer 58", "pad 60"}
+	want := []string{"time_ns 0", "vt 8", "deadline_vt 16", "now_vt 24", "span_ns 32", "tid 40", "weight 44", "request_ns 48",
+		"cpu 52", "tier 54", "kind 55", "how 56", "writer 58", "slice_ns 60"}
 	if strings.Join(got, ", ") != strings.Join(want, ", ") || offset != eventBytes {
 		t.Errorf("rota.h: %d bytes, %v; want %d bytes, %v", offset, got, eventBytes, want)
 	}

@@ -208,11 +208,11 @@ func (r *replay) waking(t *task, c *client, e *Event) uint64 {
 }
 
 // asks is the brief request of a task that wakes, in ns: twice what it lately used
-// between two sleeps, at least Brief; 0 where that is more than BriefPart of its slice,
-// or the switch is off.
+// between two sleeps, at least Brief; 0 where that is more than BriefPart of its slice, no
+// less than what it asks for else, or the switch is off.
 func (r *replay) asks(t *task, e *Event) uint64 {
 	brief := max(2*t.uses, Brief)
-	if !r.brief || t.uses == 0 || brief > uint64(e.Slice)/BriefPart {
+	if !r.brief || t.uses == 0 || brief > uint64(e.Whole)/BriefPart || brief >= uint64(e.Slice) {
 		return 0
 	}
 	return brief

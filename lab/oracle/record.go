@@ -87,6 +87,7 @@ type Event struct {
 	Kind     Kind
 	How      uint16
 	Writer   uint16 // the CPU that wrote it
+	Whole    uint32 // the task's slice, ns, of which a request may be a part
 }
 
 // Record is what one run of the scheduler wrote: for each CPU what it wrote, in
@@ -179,7 +180,7 @@ func decode(data *[eventBytes]byte) Event {
 		NowV: le.Uint64(data[24:]), Span: le.Uint64(data[32:]),
 		TID: le.Uint32(data[40:]), Weight: le.Uint32(data[44:]), Slice: le.Uint32(data[48:]),
 		CPU: le.Uint16(data[52:]), Tier: data[54], Kind: Kind(data[55]),
-		How: le.Uint16(data[56:]), Writer: le.Uint16(data[58:]),
+		How: le.Uint16(data[56:]), Writer: le.Uint16(data[58:]), Whole: le.Uint32(data[60:]),
 	}
 }
 
@@ -195,6 +196,7 @@ func (e *Event) encode(data *[eventBytes]byte) {
 	le.PutUint16(data[52:], e.CPU)
 	le.PutUint16(data[56:], e.How)
 	le.PutUint16(data[58:], e.Writer)
+	le.PutUint32(data[60:], e.Whole)
 }
 
 func (e *Event) check(cpus, writer uint16) error {
