@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Runs the arithmetic of eevdf.h, pace.h, pause.h and counter.h on the host: one command per line from
- * standard input, one line of answer each: the result, then the queue and its V.
+ * Runs the arithmetic of eevdf.h, pace.h, pause.h and counter.h on the host: one command per
+ * line from standard input, one line of answer each: the result, then the queue and its V.
  */
 #include <stdbool.h>
 #include <stdio.h>
