@@ -3,6 +3,7 @@ package kernels
 import (
 	"bytes"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -108,6 +109,11 @@ func TestOurLock(t *testing.T) {
 		if diff := cmp.Diff(want, Lock{Rows: l.Others(row)}.Names()); diff != "" {
 			t.Errorf("%s, built differently: %s", name, diff)
 		}
+	}
+	unfit := Lock{Rows: slices.Clone(l.Rows)}
+	unfit.Rows[unfit.Index("6.18-binder")].Unfit = "of no use"
+	if row, _ := unfit.Find("6.18"); len(unfit.Others(row)) != 0 {
+		t.Errorf("an unfit row takes the place of 6.18: %v", unfit.Others(row))
 	}
 	for _, name := range []string{"7.1", "7.2.12"} {
 		if r, _ := l.Find(name); r.Unfit == "" {

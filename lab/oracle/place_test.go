@@ -83,3 +83,23 @@ func TestPlacementAfterSleep(t *testing.T) {
 		t.Error(report)
 	}
 }
+
+// TestAsks: a brief request is measured by the slice, also where the task asks for less than that.
+func TestAsks(t *testing.T) {
+	const ms = 1_000_000
+	for _, c := range []struct{ uses, slice, whole, want uint64 }{
+		{50_000, 3 * ms, 3 * ms, Brief},
+		{150_000, 3 * ms, 3 * ms, 300_000},
+		{200_000, 3 * ms, 3 * ms, 0},
+		{50_000, Brief * 3 / 2, 3 * ms, Brief},
+		{50_000, Brief, 3 * ms, 0},
+		{50_000, 7 * Brief, 7 * Brief, 0},
+		{0, 3 * ms, 3 * ms, 0},
+	} {
+		r := &replay{brief: true}
+		e := &Event{Slice: uint32(c.slice), Whole: uint32(c.whole)}
+		if got := r.asks(&task{uses: c.uses}, e); got != c.want {
+			t.Errorf("uses %d ns, asks for %d of %d: %d ns, want %d", c.uses, c.slice, c.whole, got, c.want)
+		}
+	}
+}
