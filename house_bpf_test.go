@@ -123,7 +123,7 @@ func partHead(name, head string) (faults []string) {
 
 // verifiedOnce are the functions that the verifier shall look at by themselves;
 // docs/decisions/0003 says why.
-var verifiedOnce = regexp.MustCompile(`^__noinline (bool cpu_in_mask|u32 place_find_waiting|bool place_search|bool place_balance|bool place_steal_from|bool rescue_from|bool rescue_orphan|int place_clear_queue|s32 own_pick_allowed|int own_rehome|int rescue_hand_over|int group_visit|int limit_sweep|int queue_join|int queue_leave|u64 limit_charge|int limit_release|int limit_set|bool pick_dispatch|int pick_choose|int ghost_sweep|int record_write_(?:task|leave|queue|ghost|ahead)|bool preempt_wins|bool preempt_defers|int preempt_cut_begun|bool place_rotate|int lend_end|int limit_find_nearest|bool limit_adopt|int inherit_call|u64 inherit_step|int inherit_follow|int inherit_pass_on|bool inherit_answer|u32 binder_find_taker)\b`)
+var verifiedOnce = regexp.MustCompile(`^__noinline (bool cpu_in_mask|u32 place_find_waiting|bool place_search|bool place_balance|bool place_steal_from|bool rescue_from|bool rescue_orphan|int place_clear_queue|s32 own_pick_allowed|int own_rehome|int rescue_hand_over|int group_visit|int limit_sweep|int queue_join|int queue_leave|u64 limit_charge|int limit_release|int limit_set|bool pick_dispatch|int pick_choose|int ghost_sweep|int record_write_(?:task|leave|queue|ghost|ahead)|bool preempt_wins|bool preempt_defers|int preempt_cut_begun|bool place_rotate|s32 place_elsewhere|int lend_end|int limit_find_nearest|bool limit_adopt|int inherit_call|u64 inherit_step|int inherit_follow|int inherit_pass_on|bool inherit_fetch|bool inherit_answer|u32 binder_find_taker)\b`)
 
 func callbackRules(name, text string) (faults []string) {
 	last := 0

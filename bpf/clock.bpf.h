@@ -30,7 +30,7 @@ static __always_inline u64 clock_kernel(void)
 /* Is the time that scx_bpf_now() gives not to be trusted, as no run queue is locked? */
 static __always_inline bool clock_old(void)
 {
-	struct task_struct *curr = bpf_get_current_task_btf();
+	const struct task_struct *curr = kernel_plain(bpf_get_current_task_btf());
 
 	if (!bpf_core_field_exists(curr->se.cfs_rq->rq))
 		return false;

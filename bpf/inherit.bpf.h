@@ -599,7 +599,7 @@ static __always_inline void inherit_miss(const struct task_struct *p, u32 cpu)
 	scx_bpf_kick_cpu(cpu, KICK_IDLE);
 }
 
-static bool inherit_fetch(struct task_struct *p, u32 cpu)
+__noinline bool inherit_fetch(struct task_struct *p __trusted, u32 cpu)
 {
 	struct task_ctx *taskc = task_try(p);
 	struct cpu_queue *queue;

@@ -74,7 +74,7 @@ static bool place_may_move(struct task_struct *p, u32 cpu)
 }
 
 /* The least loaded other CPU of this owner on which the task may run; -1: none. */
-static s32 place_elsewhere(struct task_struct *p, u32 own, u32 cpu)
+__noinline s32 place_elsewhere(struct task_struct *p __trusted, u32 own, u32 cpu)
 {
 	u32 n, nr = topology.nr_cpus;
 	const struct cpumask *online;
