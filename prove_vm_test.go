@@ -55,7 +55,6 @@ var slack = []struct {
 	promise string // what the line of the table contains
 	factor  float64
 }{
-	{"perf bench sched pipe, on any CPU", 1.15},
 	// The kernel is lazy, and rota only if it is told to be: docs/decisions/0020.
 	{"messaging -g 4 over pipes", 1.4},
 	{"messages, ", 1.1},

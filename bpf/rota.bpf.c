@@ -4,8 +4,9 @@
  *
  * Life of a task
  *   init_task    gets its context, in its parent's class (task).
- *   select_cpu   takes an idle CPU and is done; else a priority task takes the
- *                CPU of the least important one that runs (place, priority).
+ *   select_cpu   takes an idle CPU, or that of a waker that is about to sleep (hand), and is
+ *                done; else a priority task takes the CPU of the least important one that
+ *                runs (place, priority).
  *   enqueue      waits by tier: priority in the queue of its cache domain,
  *                fair and background in queues of its CPU (pick); or preempts (preempt).
  *   dispatch     a CPU looks for work: a starved task, priority inside its
@@ -48,6 +49,7 @@
 #include "eevdf.h"
 #include "pace.h"
 #include "pause.h"
+#include "belief.h"
 #include "counter.h"
 #include "cpu.bpf.h"
 #include "clock.bpf.h"
@@ -67,6 +69,7 @@
 #include "priority.bpf.h"
 #include "limit.bpf.h"
 #include "place.bpf.h"
+#include "hand.bpf.h"
 #include "inherit.bpf.h"
 #include "wait.bpf.h"
 #include "binder.bpf.h"
@@ -93,8 +96,8 @@ static bool wake_sync(struct task_struct *p, struct task_ctx *taskc)
 	return wakerc && binder_hand_over(p, wakerc);
 }
 
-/* The CPU for a task that wakes; idle: nobody runs there, and it is taken. */
-static s32 choose_cpu(struct task_struct *p, u32 own, s32 prev_cpu, u64 wake_flags, bool *idle)
+/* The search for an idle CPU; idle: it is, and it is taken. */
+static s32 choose_idle(struct task_struct *p, u32 own, s32 prev_cpu, u64 wake_flags, bool *idle)
 {
 	if (own_cpus)
 		return place_select(p, own, prev_cpu, wake_flags, idle);
@@ -104,11 +107,32 @@ static s32 choose_cpu(struct task_struct *p, u32 own, s32 prev_cpu, u64 wake_fla
 	return scx_bpf_select_cpu_dfl(p, prev_cpu, wake_flags, idle);
 }
 
+/*
+ * The CPU for a task that wakes; taken: for this one. The kernel's search shall not believe every
+ * waker that it will sleep: whom it puts on the CPU of one that does not waits there to a
+ * tick, though others are idle.
+ */
+static s32 choose_cpu(struct task_struct *p, struct task_ctx *taskc, s32 prev_cpu, u64 wake_flags,
+		      bool *taken)
+{
+	s32 cpu;
+
+	if (wake_flags & WAKE_SYNC && knobs.fair & ROTA_HAND_OVER &&
+	    hand_over(p, taskc, prev_cpu)) {
+		*taken = true;
+		return bpf_get_smp_processor_id();
+	}
+	cpu = choose_idle(p, taskc->own, prev_cpu, wake_flags & ~WAKE_SYNC, taken);
+	if (*taken)
+		cpu_counters(cpu)->direct++;
+	return cpu;
+}
+
 SEC("struct_ops/rota_select_cpu")
 s32 ROTA_OP(select_cpu, struct task_struct *p, s32 prev_cpu, u64 wake_flags)
 {
 	struct task_ctx *taskc = task_find(p);
-	bool here = false, idle = false;
+	bool here = false, taken = false;
 	s32 cpu;
 
 	if (!taskc)
@@ -122,11 +146,11 @@ s32 ROTA_OP(select_cpu, struct task_struct *p, s32 prev_cpu, u64 wake_flags)
 	if (limit_groups && limit_over(p, taskc, clock_now()))
 		return prev_cpu;
 	cpu = here ? bpf_get_smp_processor_id()
-		   : choose_cpu(p, taskc->own, prev_cpu, wake_flags, &idle);
-	if (here || idle) {
+		   : choose_cpu(p, taskc, prev_cpu, wake_flags, &taken);
+	if (here || taken) {
 		taskc->ready_at_ns = clock_now();
-		cpu_counters(cpu)->direct++;
-		kernel_insert(p, DSQ_LOCAL, taskc->slice_ns, ENQ_HEAD); /* before who is aside */
+		/* Who is called goes before who is aside. */
+		kernel_insert(p, DSQ_LOCAL, taskc->slice_ns, here ? ENQ_HEAD : 0);
 		return cpu;
 	}
 	if (taskc->tier == ROTA_PRIORITY) {
@@ -479,7 +503,11 @@ static void own_running(struct task_struct *p, const struct task_ctx *taskc,
 static void arrive(struct task_struct *p, struct task_ctx *taskc, struct cpu_ctx *cpuc, u32 cpu,
 		   u64 now_ns)
 {
+	bool broken = hand_broken(taskc, cpuc);
+
 	compete_here(p, taskc, cpuc, cpu, now_ns);
+	if (broken)
+		scx_bpf_kick_cpu(cpu, KICK_PREEMPT);
 	if (taskc->arrives)
 		settle_in(p, taskc, cpuc, cpu);
 }
@@ -561,8 +589,12 @@ static void leave(struct task_struct *p, struct task_ctx *taskc, u32 cpu)
 {
 	bool sleeps = p->__state;
 
-	if (sleeps)
+	if (sleeps) {
 		task_note_use(taskc);
+		taskc->turn_ns = 0;
+	}
+	if (sleeps && taskc->said_ns)
+		hand_learn(taskc, clock_now_locked());
 	if (taskc->joined >= 0)
 		queue_leave(taskc, cpu, sleeps);
 	if (sleeps && (taskc->woke || taskc->noted))

@@ -28,6 +28,7 @@ enum rota_fair {
 	ROTA_ELIGIBILITY_CHECK = 4, /* who has become ineligible gives way at once */
 	ROTA_BRIEF_REQUESTS = 8,    /* who wakes asks for what it lately used, not for a slice */
 	ROTA_LAZY_PREEMPTION = 16,  /* whom a task wakes does not end a turn that has just begun */
+	ROTA_HAND_OVER = 32,	    /* who is woken by one that sleeps then has its CPU */
 };
 
 /* Why a task waits for another. */
@@ -102,13 +103,14 @@ struct rota_class_stats {
 
 /* Counters of one CPU; they only grow. */
 struct rota_cpu_stats {
-	__u64 dispatches[3];	    /* by tier */
-	__u64 direct;		    /* wake-ups placed on this CPU because it was idle */
-	__u64 preemptions;	    /* wake-ups that preempted what ran here */
-	__u64 steals;		    /* tasks pulled from another CPU's queue */
-	__u64 rescues;		    /* tasks moved forward by the starvation bound */
-	__u64 cap_hits;		    /* times that the priority tier had to wait here */
-	__u64 limited;		    /* times that a task had to wait for its cgroup's cpu.max */
+	__u64 dispatches[3]; /* by tier */
+	__u64 direct;	     /* wake-ups placed on this CPU because it was idle */
+	__u64 handed;	     /* whom a task woke that was about to leave this CPU, for them */
+	__u64 preemptions;   /* wake-ups that preempted what ran here */
+	__u64 steals;	     /* tasks pulled from another CPU's queue */
+	__u64 rescues;	     /* tasks moved forward by the starvation bound */
+	__u64 cap_hits;	     /* times that the priority tier had to wait here */
+	__u64 limited;	     /* times that a task had to wait for its cgroup's cpu.max */
 	__u64 boosts[ROTA_REASONS]; /* begun here, by reason */
 	__u64 chained;		    /* of these, passed on by a task that was boosted itself */
 	__u64 fetched;		    /* boosted tasks that were taken out of a queue for this CPU */

@@ -30,6 +30,7 @@ struct task_ctx {
 	u64 custom_ns;	/* the slice that it asked for itself, 0: none */
 	u64 used_ns;	/* what it was charged for since it last slept */
 	u64 brief_ns;	/* what it uses between two sleeps, a moving mean, 0: not known */
+	u64 said_ns;	/* when it said that it would sleep, 0: it slept since */
 	struct counter_mean counted; /* its work, see counter.bpf.h */
 	u64 name[2];		     /* p->comm by which its class was asked for, or known */
 	u32 weight;		     /* 1024: nice 0 in a class of weight 100 */
@@ -80,6 +81,7 @@ struct task_ctx {
 	u8 arrives;   /* it has not run since it came from another scheduling class */
 	u8 alone;     /* its class is not for its children, see class_inherit() */
 	u8 owes;      /* such calls that it has taken and not answered, see given */
+	struct belief said; /* was it true that it would sleep? */
 };
 
 struct {

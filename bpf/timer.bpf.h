@@ -13,9 +13,9 @@
  *
  * Whatever the slice is, it also ends rescued turns (see rescue), those of hogs for whom a
  * brief request waits (see preempt_cut_turn), those that put somebody off (see preempt_defers),
- * those of who asks for less than a slice (see queue_ask), and where weights differ those of who
- * has not slept for a slice: beside a heavy task a light one's turn of a tick is two of its
- * turns, and all others wait for it.
+ * those of who asks for less than a slice (see queue_ask) or has promised its CPU (see
+ * hand_over), and where weights differ those of who has not slept for a slice: beside a heavy
+ * task a light one's turn of a tick is two of its turns, and all others wait for it.
  *
  * Limits: as exact as the kernel's timers. Else slices of half a tick (at 250 Hz) or
  * more are left to the next wake-up or tick, as the kernel's own are: under hackbench the timer

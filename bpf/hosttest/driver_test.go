@@ -1,5 +1,5 @@
 // Package hosttest holds the arithmetic of bpf/eevdf.h, bpf/pace.h,
-// bpf/pause.h and bpf/counter.h, compiled for the host,
+// bpf/pause.h, bpf/belief.h and bpf/counter.h, compiled for the host,
 // against a model in exact fractions that is written from the definitions:
 // V is the mean of all v, weighted; lag is V - v.
 //
@@ -45,7 +45,7 @@ func build(t testing.TB) driver {
 	source := filepath.Join("testdata", "driver.c")
 	// The result of a test is kept until a file changes that the test itself
 	// has read; that the compiler reads them does not count.
-	for _, name := range []string{source, filepath.Join("..", "eevdf.h"), filepath.Join("..", "pace.h"), filepath.Join("..", "pause.h"), filepath.Join("..", "counter.h")} {
+	for _, name := range []string{source, filepath.Join("..", "eevdf.h"), filepath.Join("..", "pace.h"), filepath.Join("..", "pause.h"), filepath.Join("..", "belief.h"), filepath.Join("..", "counter.h")} {
 		if _, err := os.ReadFile(name); err != nil {
 			t.Fatal(err)
 		}

@@ -213,11 +213,11 @@ func writeShares(w io.Writer, classes []api.Class) error {
 }
 
 func writeDetails(w io.Writer, s api.Status) error {
-	rows := [][]string{{"cpu", "priority", "fair", "background", "direct", "preempted", "steals", "rescues", "cap hits", "limited"}}
+	rows := [][]string{{"cpu", "priority", "fair", "background", "direct", "handed", "preempted", "steals", "rescues", "cap hits", "limited"}}
 	for _, c := range s.CPUs {
 		rows = append(rows, []string{
 			strconv.Itoa(c.CPU), number(c.Priority), number(c.Fair), number(c.Background), number(c.Direct),
-			number(c.Preemptions), number(c.Steals), number(c.Rescues), number(c.CapHits), number(c.Limited),
+			number(c.Handed), number(c.Preemptions), number(c.Steals), number(c.Rescues), number(c.CapHits), number(c.Limited),
 		})
 	}
 	fmt.Fprintln(w)

@@ -178,6 +178,7 @@ type CPU struct {
 	Fair         uint64  `json:"fair"`
 	Background   uint64  `json:"background"`
 	Direct       uint64  `json:"direct"`
+	Handed       uint64  `json:"handed"`
 	Preemptions  uint64  `json:"preemptions"`
 	Steals       uint64  `json:"steals"`
 	Rescues      uint64  `json:"rescues"`

@@ -23,7 +23,7 @@ func TestParseGood(t *testing.T) {
 scheduler:
   slice: 2ms
   starvationBound: 0.5s
-  fair: {runToParity: false, preemptShort: true, eligibilityCheck: true, lazyPreemption: true}
+  fair: {runToParity: false, preemptShort: true, eligibilityCheck: true, lazyPreemption: true, handOver: false}
   preset: latency
   frequencyFairness: frequency
   counters: "raw_syscalls:sys_enter"

@@ -73,6 +73,7 @@ func (r *reader) fair(n *yaml.Node, fair *Fair) {
 		{"eligibilityCheck", value(r, object, "eligibilityCheck", parseSwitch, &fair.EligibilityCheck)},
 		{"briefRequests", value(r, object, "briefRequests", parseSwitch, &fair.BriefRequests)},
 		{"lazyPreemption", value(r, object, "lazyPreemption", parseSwitch, &fair.LazyPreemption)},
+		{"handOver", value(r, object, "handOver", parseSwitch, &fair.HandOver)},
 	})
 }
 

@@ -60,7 +60,7 @@ func (d *Daemon) Status() api.Status {
 func cpu(c sched.CPUStats, p *plan) api.CPU {
 	out := api.CPU{
 		CPU: c.CPU, Priority: c.Priority, Fair: c.Fair, Background: c.Background, Direct: c.Direct,
-		Preemptions: c.Preemptions, Steals: c.Steals, Rescues: c.Rescues, CapHits: c.CapHits, Limited: c.Limited,
+		Handed: c.Handed, Preemptions: c.Preemptions, Steals: c.Steals, Rescues: c.Rescues, CapHits: c.CapHits, Limited: c.Limited,
 		BoundMicros: c.Bound.Microseconds(), GuestMicros: c.Guests.Microseconds(), StrayMicros: c.Stray.Microseconds(),
 	}
 	for _, s := range p.slots {

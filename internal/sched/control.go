@@ -67,6 +67,7 @@ func (p Params) knobs() rotaKnobs {
 		fairEligibilityCheck: p.Fair.EligibilityCheck,
 		fairBriefRequests:    p.Fair.BriefRequests,
 		fairLazyPreemption:   p.Fair.LazyPreemption,
+		fairHandOver:         p.Fair.HandOver,
 	} {
 		if on {
 			knobs.Fair |= flag

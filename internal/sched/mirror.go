@@ -21,6 +21,7 @@ const (
 	fairEligibilityCheck = 4
 	fairBriefRequests    = 8
 	fairLazyPreemption   = 16
+	fairHandOver         = 32
 )
 
 // lendCPU marks an owner of a CPU that others may use while it would be idle.
@@ -96,6 +97,7 @@ type rotaClassStats struct {
 type rotaCpuStats struct {
 	Dispatches  [3]uint64
 	Direct      uint64
+	Handed      uint64
 	Preemptions uint64
 	Steals      uint64
 	Rescues     uint64

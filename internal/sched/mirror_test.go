@@ -185,6 +185,7 @@ func TestMirrorConstants(t *testing.T) {
 		{"rota.h", "ROTA_ELIGIBILITY_CHECK", fairEligibilityCheck},
 		{"rota.h", "ROTA_BRIEF_REQUESTS", fairBriefRequests},
 		{"rota.h", "ROTA_LAZY_PREEMPTION", fairLazyPreemption},
+		{"rota.h", "ROTA_HAND_OVER", fairHandOver},
 		{"priority.bpf.h", "PRIORITY_WINDOW_NS", uint64(window / time.Nanosecond)},
 	}
 	for _, test := range tests {

@@ -90,6 +90,7 @@ type FairSwitches struct {
 	EligibilityCheck bool // who has become ineligible gives way at once
 	BriefRequests    bool // who wakes asks for what it lately used
 	LazyPreemption   bool // who wakes does not end a turn that has just begun
+	HandOver         bool // who is woken by one that sleeps then has its CPU
 }
 
 // InheritSwitches are the waits that boost whom a priority task waits for.
@@ -178,6 +179,7 @@ type CPUStats struct {
 	Speed                      uint32 // 1..FullSpeed, by which time counts; 0: not known
 	Priority, Fair, Background uint64 // dispatches by tier
 	Direct                     uint64 // wake-ups placed on this idle CPU without queueing
+	Handed                     uint64 // whom a task woke that was about to leave this CPU, for them
 	Preemptions                uint64 // wake-ups that preempted what ran here
 	Steals                     uint64 // tasks pulled from another CPU's queue
 	Rescues                    uint64

@@ -35,7 +35,7 @@ func (s *Scheduler) Stats() (Stats, error) {
 			Speed:    speeds[cpu],
 			Priority: c.Dispatches[Priority], Fair: c.Dispatches[Fair],
 			Background: c.Dispatches[Background],
-			Direct:     c.Direct, Preemptions: c.Preemptions, Steals: c.Steals,
+			Direct:     c.Direct, Handed: c.Handed, Preemptions: c.Preemptions, Steals: c.Steals,
 			Rescues: c.Rescues, CapHits: c.CapHits, Limited: c.Limited,
 			Bound: time.Duration(c.BoundNs), Guests: time.Duration(c.GuestNs), Stray: time.Duration(c.StrayNs),
 		})

@@ -99,6 +99,18 @@ func rotaCount(g *guest.Guest, counter string) (float64, error) {
 	return sumOfCPUs([]byte(out.Stdout), counter)
 }
 
+// rotaCounts are several of them, by name.
+func rotaCounts(g *guest.Guest, counters ...string) (map[string]float64, error) {
+	sums := map[string]float64{}
+	for _, name := range counters {
+		var err error
+		if sums[name], err = rotaCount(g, name); err != nil {
+			return nil, err
+		}
+	}
+	return sums, nil
+}
+
 func sumOfCPUs(status []byte, counter string) (float64, error) {
 	var s struct {
 		CPUs []map[string]any `json:"cpus"`

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Runs the arithmetic of eevdf.h, pace.h, pause.h and counter.h on the host: one command per
+ * Runs the arithmetic of eevdf.h, pace.h, pause.h, belief.h and counter.h on the host: one command per
  * line from standard input, one line of answer each: the result, then the queue and its V.
  */
 #include <stdbool.h>
@@ -10,10 +10,12 @@
 typedef unsigned long long u64;
 typedef long long s64;
 typedef unsigned int u32;
+typedef unsigned char u8;
 
 #include "../../eevdf.h"
 #include "../../pace.h"
 #include "../../pause.h"
+#include "../../belief.h"
 #include "../../counter.h"
 
 #define LEAST_NS 200000 /* the shortest request that nobody chose */
@@ -30,6 +32,7 @@ static u64 waits, cycles, latency_ps;
 static bool turns;
 static u64 members, members_w; /* of a queue, and what they weigh */
 static struct pause rest;
+static struct belief said;
 
 static void join(u32 w)
 {
@@ -96,6 +99,22 @@ static bool paused(const char *name, u64 a, u64 *result)
 	return true;
 }
 
+/* Commands about what somebody says. */
+static bool believed(const char *name, u64 a, u64 *result)
+{
+	if (!strcmp(name, "right"))
+		while (a--)
+			belief_right(&said);
+	else if (!strcmp(name, "wrong"))
+		while (a--)
+			belief_wrong(&said);
+	else if (!strcmp(name, "believed"))
+		*result = belief_given(&said);
+	else
+		return false;
+	return true;
+}
+
 static bool execute(const char *name, u64 a, u64 b, u64 *result)
 {
 	*result = 0;
@@ -130,7 +149,8 @@ static bool execute(const char *name, u64 a, u64 b, u64 *result)
 	else if (!strcmp(name, "before"))
 		*result = eevdf_before(a, b);
 	else
-		return counter(name, a, b, result) || paused(name, a, result);
+		return counter(name, a, b, result) || paused(name, a, result) ||
+		       believed(name, a, result);
 	return true;
 }
 
