@@ -103,8 +103,8 @@ type Fair struct {
 	// these two only answer each other, or who is woken weighs more or asks for a shorter slice.
 	// Who is put off so waits for 2 ms of the turn at most.
 	LazyPreemption bool
-	// HandOver: whom a task wakes that sleeps within 10 us, as it did each of the last eight times,
-	// runs on its CPU then, if nobody else waits there.
+	// HandOver: whom a task wakes that sleeps within 10 us, as it did the last eight times, and
+	// more often after it was wrong, runs on its CPU then, if nobody else waits there.
 	HandOver bool
 }
 
