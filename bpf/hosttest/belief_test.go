@@ -46,6 +46,7 @@ func TestBelief(t *testing.T) {
 		{"no sooner", "right 255, wrong 1, right 255, wrong 1, right 255, wrong 1, right 255, wrong 1, right 255, wrong 1, right 127", false},
 		{"after a long time of truth half as many", "right 8, wrong 1, right 256, wrong 1, right 15", false},
 		{"and no fewer", "right 8, wrong 1, right 16, wrong 1, right 256, wrong 1, right 32", true},
+		{"and the next half only after as long again", "right 8, wrong 1, right 16, wrong 1, right 258, wrong 1, right 31", false},
 	} {
 		if got := believed(t, d, strings.Split(c.words, ", ")...); got != c.want {
 			t.Errorf("%s: after %s believed: %t, want %t", c.name, c.words, got, c.want)
