@@ -24,6 +24,7 @@ type boot struct {
 	kernel, sched, config string
 	files, tools, modules []string
 	machine               machine.Machine
+	turns                 string
 	limit                 time.Duration
 	seed                  int64
 }
@@ -41,7 +42,21 @@ func (b *boot) flags(c *cobra.Command) {
 	f.StringArrayVar(&b.modules, "module", nil, "load a kernel module; parameters follow its name after a space")
 	f.DurationVar(&b.limit, "limit", 10*time.Minute, "virtual time after which the guest is given up, 0 = none")
 	f.Int64Var(&b.seed, "seed", 1, "seed of the random choices")
+	turnsFlag(c, &b.turns, string(guest.TurnsFine))
 	machineFlags(c, &b.machine)
+}
+
+// turnsFlag says how finely virtual CPUs take turns; def is what they do without it.
+func turnsFlag(c *cobra.Command, turns *string, def string) {
+	c.Flags().StringVar(turns, "turns", "", fmt.Sprintf("how finely virtual CPUs take turns: %s, %s (a third dearer), or %s (default: %s)",
+		guest.TurnsFine, guest.TurnsFinest, guest.TurnsNone, def))
+}
+
+func checkTurns(turns string) error {
+	if err := guest.Turns(turns).Check(); err != nil {
+		return fmt.Errorf("--turns: %w", err)
+	}
+	return nil
 }
 
 // machineFlags are the flags of everything that boots.
@@ -60,6 +75,9 @@ func machineFlags(c *cobra.Command, m *machine.Machine) {
 
 // cell turns the flags into a cell that does what plan names.
 func (b *boot) cell(ctx context.Context, plan guest.Plan) (cell.Cell, error) {
+	if err := checkTurns(b.turns); err != nil {
+		return cell.Cell{}, err
+	}
 	scheduler, _, err := schedulerCommand(b.sched)
 	if err != nil {
 		return cell.Cell{}, err
@@ -73,7 +91,7 @@ func (b *boot) cell(ctx context.Context, plan guest.Plan) (cell.Cell, error) {
 		return c, err
 	}
 	plan.Row = guest.Row{Name: "exec", Scheduler: scheduler}
-	plan.Seed, plan.CPUs, plan.Limit = b.seed, c.Machine.CPUs, b.limit
+	plan.Seed, plan.CPUs, plan.Limit, plan.Turns = b.seed, c.Machine.CPUs, b.limit, guest.Turns(b.turns)
 	if b.config != "" {
 		text, err := os.ReadFile(b.config)
 		if err != nil {

@@ -233,7 +233,10 @@ func (f runFlags) cell(s scenario.Scenario, j job, row scenario.Row) (cell.Cell,
 	if limit == 0 {
 		limit = s.Limit
 	}
-	c.Plan = guest.Plan{Scenario: s.Name, Row: guest.Row(row), Seed: j.seed, CPUs: c.Machine.CPUs, Limit: limit, OneCPU: s.OneCPU}
+	c.Plan = guest.Plan{Scenario: s.Name, Row: guest.Row(row), Seed: j.seed, CPUs: c.Machine.CPUs, Limit: limit, Turns: s.Turns}
+	if f.turns != "" {
+		c.Plan.Turns = guest.Turns(f.turns)
+	}
 	c.Tools, c.Modules = s.Tools, s.Modules
 	if s.Bench && row.Scheduler != "rota" { // which brings it along
 		if c.Rota == "" {

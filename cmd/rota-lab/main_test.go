@@ -137,6 +137,8 @@ func TestCommandsRefuse(t *testing.T) {
 		"run wake --jobs 0":              "--jobs 0: must be 1..256",
 		"run wake ping --json x":         "a results file holds one scenario",
 		"run wake --twice --realtime":    "never the same twice",
+		"run wake --turns coarse":        `turns "coarse": must be fine, finest or none`,
+		"exec --turns coarse -- true":    `--turns: turns "coarse"`,
 		"run wake --sched cfs":           "must be kernel, rota, bpfland",
 		"exec --kernel 9.9 -- true":      `kernel "9.9": neither a row`,
 		"exec --kernel /no/such -- true": "no such file",
@@ -178,8 +180,8 @@ func TestLists(t *testing.T) {
 
 func TestCommandLineRepeatsTheRun(t *testing.T) {
 	f := runFlags{kernels: []string{"6.18"}, scheds: []string{"kernel", "rota"}, seed: 3, repeat: 2, json: "/somewhere"}
-	f.machine.CPUs = 8
-	if got, want := commandLine(f, "wake"), "rota-lab run wake --kernel 6.18 --sched kernel,rota --cpus 8 --seed 3 --repeat 2"; got != want {
+	f.machine.CPUs, f.turns = 8, "finest"
+	if got, want := commandLine(f, "wake"), "rota-lab run wake --kernel 6.18 --sched kernel,rota --turns finest --cpus 8 --seed 3 --repeat 2"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 }

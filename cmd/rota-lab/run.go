@@ -22,7 +22,8 @@ type runFlags struct {
 	seed                  int64
 	repeat, jobs          int
 	limit                 time.Duration
-	json, report, console string
+	turns, json           string
+	report, console       string
 	twice                 bool
 }
 
@@ -54,6 +55,7 @@ results, byte for byte. Progress goes to standard error.`,
 	flags.StringVar(&f.report, "report", "", "write an HTML report into this directory")
 	flags.StringVar(&f.console, "console", "", "keep the consoles of all runs in this directory")
 	flags.BoolVar(&f.twice, "twice", false, "run everything twice and fail when anything differs")
+	turnsFlag(c, &f.turns, "the scenario's")
 	machineFlags(c, &f.machine)
 	return c
 }
@@ -114,7 +116,7 @@ func (f runFlags) check(names []string) error {
 	case f.twice && f.machine.Realtime:
 		return fmt.Errorf("--twice: --realtime is never the same twice")
 	}
-	return nil
+	return checkTurns(f.turns)
 }
 
 // write prints the table and writes what was asked for. A report of several
@@ -169,6 +171,9 @@ func commandLine(f runFlags, name string) string {
 	}
 	add("--sched", f.scheds)
 	add("--row", f.rows)
+	if f.turns != "" {
+		words = append(words, "--turns", f.turns)
+	}
 	if f.machine.CPUs != 0 {
 		words = append(words, "--cpus", fmt.Sprint(f.machine.CPUs))
 	}

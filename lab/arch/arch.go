@@ -25,6 +25,9 @@ type Arch struct {
 	// "results"; the first one is the console.
 	ResultsPort string
 
+	// EventTimers is the property of the board that says how many timers it has; "" = none.
+	EventTimers string
+
 	Parameters string // of the kernel, on top of those of all machines
 	Console    string // the guest's name of the first port, below /dev
 	Results    string // and of the second
@@ -39,6 +42,7 @@ func AMD64() Arch {
 		// Nothing random, and no fast string instructions: docs/decisions/0016-strings.md.
 		CPU:         "max,-rdrand,-rdseed,-erms,-fsrm,-fsrs,-fsrc,-fzrm",
 		ResultsPort: "-serial chardev:results",
+		EventTimers: "hpet.timers",
 		// No waits for CPUs of the last century; lab/guest may set the HPET's free
 		// timers.
 		Parameters: "cpu_init_udelay=0 iomem=relaxed",

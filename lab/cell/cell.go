@@ -26,7 +26,7 @@ import (
 // Cell is one boot to be made.
 type Cell struct {
 	Kernel  kernels.Kernel
-	Machine machine.Machine // its Arch, Kernel and Initramfs are filled in by Run
+	Machine machine.Machine // its Arch, Kernel, Initramfs and EventTimers are filled in by Run
 	Plan    guest.Plan      // its Modules and Links are filled in by Run
 
 	Init  string // our own binary, the guest's PID 1
@@ -122,6 +122,7 @@ func (c Cell) prepare() (m machine.Machine, remove func(), err error) {
 	}
 	m = c.Machine
 	m.Arch, m.Kernel, m.Initramfs = c.Kernel.Arch, c.Kernel.Boot, f.Name()
+	m.EventTimers = c.Plan.Turns.EventTimers()
 	return m, remove, nil
 }
 

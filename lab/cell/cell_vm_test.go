@@ -90,6 +90,9 @@ func probe(g *guest.Guest) error {
 	mine, _ := os.Readlink("/proc/self/ns/net")
 	its, _ := os.Readlink(fmt.Sprintf("/proc/%d/ns/net", p.Pid))
 	check(mine != its && its != "", "a load's network is %q, ours %q", its, mine)
+	late, err := g.Run(guest.Cmd{Path: "sh", Args: []string{"-c", "read x </proc/$$/stat; echo $x; grep Cpus_allowed_list /proc/self/status"}, Policy: "fifo", Priority: 1, Begin: "3"})
+	words := strings.Fields(late.Stdout)
+	check(err == nil && len(words) == 54 && words[38] == "3" && words[53] == "0-3", "a load that begins on CPU 3: %q, %v", late.Stdout, err)
 	check(p.Kill().Exit == 128+int(syscall.SIGKILL), "a killed load's exit code is %d", p.Kill().Exit)
 	_, err = g.Start(guest.Cmd{Path: "sleep", Policy: "fifo", Priority: 1000})
 	check(err != nil && strings.Contains(err.Error(), "priority 1000"), "a bad priority: %v", err)
@@ -127,6 +130,7 @@ func turns(g *guest.Guest) error {
 		loops = append(loops, p)
 	}
 	g.Sleep(2 * time.Second)
+	g.Metric(pauseMetric, pauses())
 	for _, p := range loops {
 		p.Signal(syscall.SIGTERM)
 	}
@@ -142,6 +146,22 @@ func turns(g *guest.Guest) error {
 		g.Metric(fmt.Sprintf("cpu%d_loops", cpu), n)
 	}
 	return nil
+}
+
+const pauseMetric = "pause_us"
+
+// pauses is how long a virtual CPU waits until it has a turn again, in the mean of 500, in us.
+func pauses() float64 {
+	var sum time.Duration
+	last := time.Now()
+	for n := 0; n < 500; {
+		now := time.Now()
+		if gap := now.Sub(last); gap > 5*time.Microsecond {
+			sum, n = sum+gap, n+1
+		}
+		last = now
+	}
+	return sum.Seconds() * 1e6 / 500
 }
 
 func panicNow(g *guest.Guest) error {
@@ -223,19 +243,30 @@ func TestSameSeedSameBytes(t *testing.T) {
 // (machine) it was 2.5.
 const fastest = 1.6
 
-// The virtual CPUs run about equally fast.
+// The virtual CPUs run about equally fast, and wait no longer for a turn than was asked for.
 func TestCPUsTakeTurns(t *testing.T) {
 	t.Parallel()
-	out, err := boot(t, "turns", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	low, high := math.Inf(1), 0.0
-	for _, n := range out.Results.Metrics {
-		low, high = min(low, n), max(high, n)
-	}
-	if len(out.Results.Metrics) != 4 || high > fastest*low {
-		t.Errorf("loops per CPU: %v", out.Results.Metrics)
+	for turns, longest := range map[guest.Turns]float64{guest.TurnsFine: 122, guest.TurnsFinest: 41} {
+		t.Run(string(turns), func(t *testing.T) {
+			t.Parallel()
+			out, err := boot(t, "turns", func(c *Cell) { c.Plan.Turns = turns })
+			if err != nil {
+				t.Fatal(err)
+			}
+			figures := out.Results.Metrics
+			if pause := figures[pauseMetric]; pause > longest || pause < longest/3 {
+				t.Errorf("a CPU waits %.1f us for its turn, want at most %.0f", pause, longest)
+			}
+			delete(figures, pauseMetric)
+			low, high := math.Inf(1), 0.0
+			for _, n := range figures {
+				low, high = min(low, n), max(high, n)
+			}
+			if len(figures) != 4 || high > fastest*low {
+				t.Errorf("loops per CPU: %v", figures)
+			}
+			t.Logf("loops per CPU: %v", figures)
+		})
 	}
 }
 

@@ -12,22 +12,24 @@ import (
 
 // An instruction-counted machine gives each virtual CPU an equal part of the
 // time to the machine's next timer event, up to a whole tick of the kernel:
-// wake-ups across CPUs would carry several hundred us of noise. Two timers of
-// the HPET that nothing else uses make events every 122 us. Their interrupts
-// stay off, so the guest spends nothing on them.
+// wake-ups across CPUs would carry several hundred us of noise. Timers of the
+// HPET that nothing else uses make events between. Their interrupts stay off, so the
+// guest spends nothing on them.
 //
-// QEMU's round after an event does not start where it would have to for equal
-// parts. With one timer of that period, CPUs 2 and 3 of four run 2.5 times as
-// fast as CPUs 0 and 1. The second timer, 20 ns behind, makes rounds start
-// differently often enough: four CPUs get 28, 23, 26 and 22 % of the
-// instructions, two get the same. With three CPUs, or more than four, the
-// parts differ more, and an idle CPU's part goes to the next busy one.
+// An event kicks all virtual CPUs: each of them, when its turn comes, has the time that
+// is left divided anew, so who is first gets most. Of four CPUs that is CPU 0 if
+// nothing was left of the division before, with 33, 27, 22 and 18 % of the instructions,
+// else CPU 2: 14, 14, 39 and 33 %. A second timer shortly behind decides which, by what its
+// gap leaves: 340 ns always CPU 0, 30 ns always CPU 2, 20 ns now one, now the other. With
+// CPU 0 first in two rounds of three it is 26, 22, 28 and 24 %; nothing makes them equal. Two CPUs
+// get the same. With three, or more than four, the parts differ more, and an idle CPU's part
+// goes to the next busy one.
 const (
 	hpetBase   = 0xfed00000
 	hpetConfig = 0x10
 	hpetCount  = 0xf0
-	hpetTimer1 = 0x120
-	hpetTimer2 = 0x140
+	hpetTimer0 = 0x100
+	hpetTimers = 0x20 // from one timer to the next
 
 	hpetEnabled  = 1 << 0 // of the configuration
 	hpetCan      = 1 << 4 // of a timer: it can be periodic
@@ -36,12 +38,25 @@ const (
 
 	// In ticks of the HPET, 10 ns.
 	interleavePeriod = 12210
-	interleaveGap    = 2
-	interleaveStart  = 100000 // from now: both are set by then
+	interleaveStart  = 100000 // from now: all are set by then
 )
 
-// interleave starts the two timers.
-func interleave() error {
+// fineTurns are 28, 24, 26 and 22 % for four CPUs. The times are those of the
+// timers' events in a period.
+var fineTurns = []event{{timer: 2, at: 0}, {timer: 1, at: 2}}
+
+// event is one of a timer's, in ticks of the HPET since the period began.
+type event struct {
+	timer int
+	at    uint64
+}
+
+// interleave starts the timers.
+func interleave(turns Turns) error {
+	events := fineTurns
+	if turns == TurnsFinest {
+		events = finestEvents()
+	}
 	mem, err := os.OpenFile("/dev/mem", os.O_RDWR|os.O_SYNC, 0)
 	if err != nil {
 		return err
@@ -53,13 +68,28 @@ func interleave() error {
 	}
 	defer unix.Munmap(page)
 	h := hpet(page)
-	if h.read(hpetConfig)&hpetEnabled == 0 || h.read(hpetTimer1)&h.read(hpetTimer2)&hpetCan == 0 {
+	if h.read(hpetConfig)&hpetEnabled == 0 {
 		return errors.New("the HPET does not run; boot without hpet=disable")
 	}
+	for _, e := range events {
+		if h.read(hpetTimer0+e.timer*hpetTimers)&hpetCan == 0 {
+			return fmt.Errorf("timer %d of the HPET: not there, or never periodic", e.timer)
+		}
+	}
 	first := h.read(hpetCount) + interleaveStart
-	h.start(hpetTimer2, first)
-	h.start(hpetTimer1, first+interleaveGap)
+	for _, e := range events {
+		h.start(hpetTimer0+e.timer*hpetTimers, first+e.at)
+	}
 	return nil
+}
+
+// finestEvents are finestTurns of the timers from 1 on: timer 0 is the kernel's.
+func finestEvents() []event {
+	var events []event
+	for i, at := range finestTurns {
+		events = append(events, event{timer: i + 1, at: at})
+	}
+	return events
 }
 
 // hpet is the register page.

@@ -27,13 +27,14 @@ type stage struct {
 	Priority int           `json:"priority,omitempty"`
 	Nice     int           `json:"nice,omitempty"`
 	Slice    time.Duration `json:"slice,omitempty"`
+	Begin    string        `json:"begin,omitempty"`
 	CPUs     string        `json:"cpus,omitempty"`
 	Cgroup   string        `json:"cgroup,omitempty"`
 	Netns    string        `json:"netns,omitempty"`
 }
 
 func stageOf(c Cmd) stage {
-	return stage{Policy: c.Policy, Priority: c.Priority, Nice: c.Nice, Slice: c.Slice, CPUs: c.CPUs, Cgroup: c.Cgroup, Netns: c.Netns}
+	return stage{Policy: c.Policy, Priority: c.Priority, Nice: c.Nice, Slice: c.Slice, Begin: c.Begin, CPUs: c.CPUs, Cgroup: c.Cgroup, Netns: c.Netns}
 }
 
 // IsStage reports whether the program was started as a stage of Cmd; main
@@ -70,16 +71,29 @@ func (s stage) apply() error {
 			return fmt.Errorf("join cgroup %q: %w", s.Cgroup, err)
 		}
 	}
-	if s.CPUs != "" {
-		set, err := parseCPUs(s.CPUs)
-		if err != nil {
-			return err
-		}
-		if err := unix.SchedSetaffinity(0, &set); err != nil {
-			return fmt.Errorf("set affinity %q: %w", s.CPUs, err)
-		}
+	if s.Begin == "" {
+		return errors.Join(setAffinity(s.CPUs), s.setPolicy())
 	}
-	return s.setPolicy()
+	may := s.CPUs
+	if may == "" {
+		may = fmt.Sprintf("0-%d", maxCPU)
+	}
+	return errors.Join(setAffinity(s.Begin), s.setPolicy(), setAffinity(may))
+}
+
+// setAffinity leaves it as it is for an empty list.
+func setAffinity(cpus string) error {
+	if cpus == "" {
+		return nil
+	}
+	set, err := parseCPUs(cpus)
+	if err != nil {
+		return err
+	}
+	if err := unix.SchedSetaffinity(0, &set); err != nil {
+		return fmt.Errorf("set affinity %q: %w", cpus, err)
+	}
+	return nil
 }
 
 // policies are the numbers of linux/sched.h.
@@ -119,6 +133,9 @@ func (s stage) setPolicy() error {
 	return nil
 }
 
+// maxCPU is the last that an affinity can name.
+const maxCPU = 1023
+
 // parseCPUs reads a list as in cpuset files: "0-2,5".
 func parseCPUs(list string) (unix.CPUSet, error) {
 	var set unix.CPUSet
@@ -129,7 +146,7 @@ func parseCPUs(list string) (unix.CPUSet, error) {
 		}
 		a, err1 := strconv.Atoi(low)
 		b, err2 := strconv.Atoi(high)
-		if err1 != nil || err2 != nil || a < 0 || b < a || b > 1023 {
+		if err1 != nil || err2 != nil || a < 0 || b < a || b > maxCPU {
 			return set, fmt.Errorf("CPUs %q: must be a list such as \"0-2,5\"", list)
 		}
 		for ; a <= b; a++ {

@@ -60,8 +60,8 @@ func (g *Guest) cell(find Functions) error {
 	// Not before: nothing is measured yet, and QEMU takes a third longer for a machine whose time
 	// is in small pieces.
 	g.jitter("interleave")
-	if !plan.OneCPU {
-		if err := interleave(); err != nil {
+	if plan.Turns != TurnsNone {
+		if err := interleave(plan.Turns); err != nil {
 			return fmt.Errorf("fine interleaving: %w", err)
 		}
 	}

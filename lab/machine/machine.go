@@ -37,6 +37,10 @@ type Machine struct {
 	// NICs are models of network cards, as e1000e, all on one wire that leads nowhere else.
 	NICs []string
 
+	// EventTimers are those of the board (on a PC the HPET's) that a guest can set; 0 = as
+	// many as QEMU gives it.
+	EventTimers int
+
 	// RealIdle lets idle time pass at the host's pace, for a person at the
 	// console. Without it an idle machine jumps to its next timer.
 	RealIdle bool
@@ -138,6 +142,9 @@ func (m Machine) arguments(console, results string) []string {
 	args = append(args, strings.Fields(m.Arch.ResultsPort)...)
 	for i, model := range m.NICs {
 		args = append(args, "-netdev", fmt.Sprintf("hubport,id=port%d,hubid=0", i), "-device", fmt.Sprintf("%s,netdev=port%d", model, i))
+	}
+	if m.EventTimers > 0 && m.Arch.EventTimers != "" {
+		args = append(args, "-global", fmt.Sprintf("%s=%d", m.Arch.EventTimers, m.EventTimers))
 	}
 	return append(args, m.clock()...)
 }

@@ -28,7 +28,13 @@ func TestArguments(t *testing.T) {
 			t.Errorf("lacks %q:\n%s", want, line)
 		}
 	}
-	m.RealIdle = true
+	m.RealIdle, m.EventTimers = true, 7
+	if line := strings.Join(m.arguments("c", "r"), " "); !strings.Contains(line, " -global hpet.timers=7 ") {
+		t.Errorf("event timers: %s", line)
+	}
+	if line := strings.Join(Machine{Arch: arch.ARM64(), EventTimers: 7}.arguments("c", "r"), " "); strings.Contains(line, "-global") {
+		t.Errorf("a board without an HPET: %s", line)
+	}
 	if line := strings.Join(m.clock(), " "); !strings.Contains(line, "sleep=on") {
 		t.Errorf("real idle: %s", line)
 	}

@@ -42,7 +42,7 @@ func cost() Scenario {
 		Bench:   true,
 		Tools:   []string{"perf"},
 		Loads:   []string{"barrier", "hog", "lent", "nap"},
-		OneCPU:  true,
+		Turns:   guest.TurnsNone,
 		Limit:   60 * time.Second,
 		Run:     runCost,
 	}

@@ -144,7 +144,7 @@ func frequency() Scenario {
 		Rows:     rows,
 		Metrics:  frequencyMetrics(),
 		Loads:    []string{"progress"},
-		OneCPU:   true,
+		Turns:    guest.TurnsNone,
 		Limit:    400 * time.Second,
 		Run:      runFrequency,
 	}

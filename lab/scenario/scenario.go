@@ -44,9 +44,9 @@ type Scenario struct {
 	Modules []string
 	// Bench says that the scenario runs rota's measuring tools, in every row.
 	Bench bool
-	// OneCPU says that all that is measured happens on one CPU: the virtual CPUs then need
-	// not take turns finely, which costs the host most while one of them is busy.
-	OneCPU bool
+	// Turns is how finely the virtual CPUs take turns: not at all where all that is measured
+	// happens on one CPU, as that costs the host most while one of them is busy.
+	Turns guest.Turns
 	// Kernel is the row of the kernel list that is booted when none is asked
 	// for; "" is that of all scenarios.
 	Kernel string

@@ -36,7 +36,7 @@ func turns() Scenario {
 		},
 		Metrics: sliceMetrics(),
 		Loads:   []string{"bell", "turns"},
-		OneCPU:  true,
+		Turns:   guest.TurnsNone,
 		Limit:   60 * time.Second,
 		Run:     runSlices,
 	}

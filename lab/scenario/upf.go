@@ -2,11 +2,9 @@ package scenario
 
 import (
 	"fmt"
-	"strconv"
 	"time"
 
 	"rota/lab/guest"
-	"rota/lab/scenario/output"
 )
 
 // Rows of upf beside the standard ones.
@@ -29,6 +27,7 @@ rules:
 const (
 	upfPings    = 200
 	upfAsks     = time.Second // that requests are counted
+	upfBegins   = 4           // programs that ping, or ask, one after the other: each begins on another CPU
 	upfUserCPUs = "2-3"       // with cpuset isolation; the hogs have the others
 	upfHogCPUs  = "0-1"
 )
@@ -58,6 +57,8 @@ func upf() Scenario {
 		Tools:   []string{"ping", "ip", "stress-ng"},
 		Loads:   []string{"gateway", "ask"},
 		Bench:   true,
+		// A round trip is a chain of wake-ups between CPUs.
+		Turns:   guest.TurnsFinest,
 		Modules: []string{"veth", "tun", "gtp"},
 		Kernel:  "6.18-binder", // Debian's cloud kernels have no gtp
 		Limit:   120 * time.Second,
@@ -241,82 +242,4 @@ func connectUPF(g *guest.Guest) error {
 	module := upfTunnels()[0]
 	return g.AddTunnel(guest.Tunnel{Netns: module.netns, Device: "gtp0", TEID: module.teid, User: module.address,
 		Peer: fmt.Sprintf("172.16.%d.2", module.outside)})
-}
-
-// ping measures round trips, and what the hogs get meanwhile.
-func (r *upfRun) ping(tunnel upfTunnel) error {
-	// The first packets pay for the address resolution: they are not counted.
-	if _, err := r.pings(tunnel, 3); err != nil {
-		return err
-	}
-	var text string
-	hogs, err := r.hogsDuring(func() (err error) {
-		text, err = r.pings(tunnel, upfPings)
-		return err
-	})
-	if err != nil {
-		return err
-	}
-	times, lost, err := output.Ping(text)
-	if err != nil {
-		return err
-	}
-	for figure, value := range map[string]float64{
-		"min": times.Min(), "avg": times.Avg(), "p99": times.Percentile(99), "max": times.Max(), "mdev": times.Deviation(),
-	} {
-		r.g.Metric(tunnel.name+"_"+figure+"_ms", value)
-	}
-	r.g.Metric(tunnel.name+"_lost_packets", float64(lost))
-	r.g.Metric(tunnel.name+"_hogs_pct", hogs)
-	r.g.Histogram(tunnel.name+"_us", timeBuckets(times))
-	return nil
-}
-
-func (r *upfRun) pings(tunnel upfTunnel, count int) (string, error) {
-	out, err := r.g.Run(r.member(guest.Cmd{
-		Path: "ping", Netns: tunnel.netns,
-		// From user space to user space: the answer counts when ping has a CPU.
-		Args: []string{"-n", "-U", "-i", pingApart, "-c", strconv.Itoa(count), "-W", "5", upfServer},
-	}))
-	return out.Stdout, err
-}
-
-// ask counts requests that follow each other.
-func (r *upfRun) ask(tunnel upfTunnel) error {
-	s := newStage(r.g, "ask_"+tunnel.name)
-	defer s.stop()
-	if err := r.startAsking(s, tunnel); err != nil {
-		return err
-	}
-	var answers []float64
-	hogs, err := r.hogsDuring(func() (err error) {
-		answers, err = s.work(upfAsks)
-		return err
-	})
-	if err != nil {
-		return err
-	}
-	r.g.Metric(tunnel.name+"_asks_hz", answers[0]/upfAsks.Seconds())
-	r.g.Metric(tunnel.name+"_asks_hogs_pct", hogs)
-	return nil
-}
-
-// startAsking has a client of this tunnel ask without end.
-func (r *upfRun) startAsking(s *stage, tunnel upfTunnel) error {
-	client := guest.Cmd{Path: "ask", Args: []string{upfServer, "7"}, Netns: tunnel.netns}
-	if _, err := s.startCounting(r.member(client), 1); err != nil {
-		return err
-	}
-	r.g.Sleep(100 * time.Millisecond)
-	return nil
-}
-
-// hogsDuring is how much of all CPUs the hogs get while f runs, in percent.
-func (r *upfRun) hogsDuring(f func() error) (float64, error) {
-	before, begun := commTime("stress-ng-cpu"), monotonic()
-	if err := f(); err != nil {
-		return 0, err
-	}
-	used, span := commTime("stress-ng-cpu")-before, monotonic()-begun
-	return 100 * used.Seconds() / (float64(r.g.CPUs) * float64(span) / 1e9), nil
 }

@@ -77,7 +77,7 @@ func (r *upfRun) whereAsks() (map[string]float64, error) {
 	for _, tunnel := range upfTunnels() {
 		s := newStage(r.g, "where_"+tunnel.name)
 		var answers []float64
-		err := r.startAsking(s, tunnel)
+		err := r.startAsking(s, tunnel, "")
 		if err == nil {
 			answers, err = s.work(upfWhereSpan)
 		}
@@ -97,7 +97,7 @@ func (r *upfRun) whereAsks() (map[string]float64, error) {
 func (r *upfRun) whereFinds(tunnel upfTunnel) error {
 	s := newStage(r.g, "where_found")
 	defer s.stop()
-	if err := r.startAsking(s, tunnel); err != nil {
+	if err := r.startAsking(s, tunnel, ""); err != nil {
 		return err
 	}
 	found, err := r.g.Run(guest.Cmd{Path: "rota", Args: []string{"where", upfFunction, "--module", "gtp", "--for", "1s", "--json"}})

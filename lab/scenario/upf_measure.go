@@ -1,0 +1,116 @@
+package scenario
+
+import (
+	"strconv"
+	"time"
+
+	"rota/lab/guest"
+	"rota/lab/scenario/output"
+)
+
+// ping measures round trips, and what the hogs get meanwhile.
+func (r *upfRun) ping(tunnel upfTunnel) error {
+	// The first packets pay for the address resolution: they are not counted.
+	if _, _, err := r.pings(tunnel, 3, ""); err != nil {
+		return err
+	}
+	var times output.Samples
+	var lost int
+	hogs, err := r.hogsDuring(func() error {
+		for i := range upfBegins {
+			some, missing, err := r.pings(tunnel, 1+upfPings/upfBegins, r.begin(i))
+			if err != nil {
+				return err
+			}
+			times, lost = append(times, some[min(1, len(some)):]...), lost+missing // the first maps its pages
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	for figure, value := range map[string]float64{
+		"min": times.Min(), "avg": times.Avg(), "p99": times.Percentile(99), "max": times.Max(), "mdev": times.Deviation(),
+	} {
+		r.g.Metric(tunnel.name+"_"+figure+"_ms", value)
+	}
+	r.g.Metric(tunnel.name+"_lost_packets", float64(lost))
+	r.g.Metric(tunnel.name+"_hogs_pct", hogs)
+	r.g.Histogram(tunnel.name+"_us", timeBuckets(times))
+	return nil
+}
+
+// begin is the CPU on which the i-th program of the user begins. It can go anywhere, but most
+// stay, and virtual CPUs are not equally fast: all rows begin on the same.
+func (r *upfRun) begin(i int) string {
+	if r.user != "" {
+		i = 2 + i%2 // of upfUserCPUs
+	}
+	return strconv.Itoa(i % r.g.CPUs)
+}
+
+func (r *upfRun) pings(tunnel upfTunnel, count int, begin string) (output.Samples, int, error) {
+	out, err := r.g.Run(r.member(guest.Cmd{
+		Path: "ping", Netns: tunnel.netns, Begin: begin,
+		// From user space to user space: the answer counts when ping has a CPU.
+		Args: []string{"-n", "-U", "-i", pingApart, "-c", strconv.Itoa(count), "-W", "5", upfServer},
+	}))
+	if err != nil {
+		return nil, 0, err
+	}
+	return output.Ping(out.Stdout)
+}
+
+// ask counts requests that follow each other.
+func (r *upfRun) ask(tunnel upfTunnel) error {
+	var answers, hogs float64
+	for i := range upfBegins {
+		some, busy, err := r.askFrom(r.begin(i), tunnel)
+		if err != nil {
+			return err
+		}
+		answers, hogs = answers+some, hogs+busy/upfBegins
+	}
+	r.g.Metric(tunnel.name+"_asks_hz", answers/upfAsks.Seconds())
+	r.g.Metric(tunnel.name+"_asks_hogs_pct", hogs)
+	return nil
+}
+
+// askFrom is how many requests one client has answered in its part of the time, and what the
+// hogs get meanwhile.
+func (r *upfRun) askFrom(begin string, tunnel upfTunnel) (answers, hogs float64, err error) {
+	s := newStage(r.g, "ask_"+tunnel.name+"_"+begin)
+	defer s.stop()
+	if err := r.startAsking(s, tunnel, begin); err != nil {
+		return 0, 0, err
+	}
+	var done []float64
+	hogs, err = r.hogsDuring(func() (err error) {
+		done, err = s.work(upfAsks / upfBegins)
+		return err
+	})
+	if err != nil {
+		return 0, 0, err
+	}
+	return done[0], hogs, nil
+}
+
+// startAsking has a client of this tunnel ask without end.
+func (r *upfRun) startAsking(s *stage, tunnel upfTunnel, begin string) error {
+	client := guest.Cmd{Path: "ask", Args: []string{upfServer, "7"}, Netns: tunnel.netns, Begin: begin}
+	if _, err := s.startCounting(r.member(client), 1); err != nil {
+		return err
+	}
+	r.g.Sleep(100 * time.Millisecond)
+	return nil
+}
+
+// hogsDuring is how much of all CPUs the hogs get while f runs, in percent.
+func (r *upfRun) hogsDuring(f func() error) (float64, error) {
+	before, begun := commTime("stress-ng-cpu"), monotonic()
+	if err := f(); err != nil {
+		return 0, err
+	}
+	used, span := commTime("stress-ng-cpu")-before, monotonic()-begun
+	return 100 * used.Seconds() / (float64(r.g.CPUs) * float64(span) / 1e9), nil
+}
