@@ -18,7 +18,7 @@
 static struct helper {
 	int bell;
 	uint64_t rung_ns; /* when it was rung last */
-	uint64_t sum_ns, max_ns;
+	struct span waited;
 } helpers[HELPERS];
 
 static long rounds;
@@ -28,14 +28,11 @@ static void *answer(void *arg)
 	struct helper *h = arg;
 
 	for (long i = 0; i < rounds; i++) {
-		uint64_t rings, waited_ns;
+		uint64_t rings;
 
 		if (read(h->bell, &rings, sizeof(rings)) != sizeof(rings))
 			die("read");
-		waited_ns = clock_ns(CLOCK_MONOTONIC) - h->rung_ns;
-		h->sum_ns += waited_ns;
-		if (waited_ns > h->max_ns)
-			h->max_ns = waited_ns;
+		span_add(&h->waited, clock_ns(CLOCK_MONOTONIC) - h->rung_ns);
 	}
 	return NULL;
 }
@@ -52,7 +49,8 @@ static void ring(struct helper *h)
 int main(int argc, char **argv)
 {
 	pthread_t ids[HELPERS];
-	uint64_t sum_ns = 0, max_ns = 0, next_ns;
+	struct span all = { 0 };
+	uint64_t next_ns;
 	long n;
 
 	if (argc != 3) {
@@ -77,11 +75,8 @@ int main(int argc, char **argv)
 	for (long i = 0; i < n; i++) {
 		if (pthread_join(ids[i], NULL))
 			die("pthread_join");
-		sum_ns += helpers[i].sum_ns;
-		if (helpers[i].max_ns > max_ns)
-			max_ns = helpers[i].max_ns;
+		span_join(&all, &helpers[i].waited);
 	}
-	printf("bell_mean_us %.1f\nbell_max_us %.1f\n",
-	       (double)sum_ns / 1000 / (double)(n * rounds), (double)max_ns / 1000);
+	span_print("bell", &all);
 	return 0;
 }

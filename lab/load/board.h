@@ -84,6 +84,46 @@ static inline void die(const char *what)
 	exit(1);
 }
 
+/* shared_memory gives memory of all zeros, for this process and those that it will fork. */
+static inline void *shared_memory(size_t size)
+{
+	void *page = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+	if (page == MAP_FAILED)
+		die("mmap");
+	return page;
+}
+
+/* How long something took, over all times. */
+struct span {
+	uint64_t sum_ns, max_ns;
+	long n;
+};
+
+static inline void span_add(struct span *s, uint64_t ns)
+{
+	s->sum_ns += ns;
+	if (ns > s->max_ns)
+		s->max_ns = ns;
+	s->n++;
+}
+
+/* span_join adds the times of another to s. */
+static inline void span_join(struct span *s, const struct span *other)
+{
+	s->sum_ns += other->sum_ns;
+	if (other->max_ns > s->max_ns)
+		s->max_ns = other->max_ns;
+	s->n += other->n;
+}
+
+/* span_print prints "name_mean_us 120.4" and "name_max_us 203.4". */
+static inline void span_print(const char *name, const struct span *s)
+{
+	printf("%s_mean_us %.1f\n%s_max_us %.1f\n", name, (double)s->sum_ns / 1000 / (double)s->n,
+	       name, (double)s->max_ns / 1000);
+}
+
 /* board_open maps the board at path; it is created when it does not exist. */
 static inline struct slot *board_open(const char *path)
 {

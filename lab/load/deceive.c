@@ -9,8 +9,6 @@
 #include "board.h"
 
 #include <stdbool.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #define EXCHANGES 24
 #define WORK_NS 5000000
@@ -60,7 +58,7 @@ static uint64_t round_ns(int to, int from, volatile uint64_t *woke_ns)
 
 int main(int argc, char **argv)
 {
-	uint64_t sum_ns = 0, max_ns = 0;
+	struct span waited = { 0 };
 	volatile uint64_t *woke_ns;
 	int there[2], back[2];
 	long rounds;
@@ -71,10 +69,9 @@ int main(int argc, char **argv)
 		return 2;
 	}
 	rounds = number(argv[1], 1, 100000);
-	woke_ns = mmap(NULL, sizeof(*woke_ns), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
-		       -1, 0);
-	if (woke_ns == MAP_FAILED || pipe(there) || pipe(back))
-		die("mmap or pipe");
+	woke_ns = shared_memory(sizeof(*woke_ns));
+	if (pipe(there) || pipe(back))
+		die("pipe");
 	other = fork();
 	if (other < 0)
 		die("fork");
@@ -82,14 +79,8 @@ int main(int argc, char **argv)
 		close(there[1]);
 		answer(there[0], back[1], woke_ns);
 	}
-	for (long r = 0; r < rounds; r++) {
-		uint64_t waited_ns = round_ns(there[1], back[0], woke_ns);
-
-		sum_ns += waited_ns;
-		if (waited_ns > max_ns)
-			max_ns = waited_ns;
-	}
-	printf("deceive_mean_us %.1f\ndeceive_max_us %.1f\n",
-	       (double)sum_ns / 1000 / (double)rounds, (double)max_ns / 1000);
+	for (long r = 0; r < rounds; r++)
+		span_add(&waited, round_ns(there[1], back[0], woke_ns));
+	span_print("deceive", &waited);
 	return 0;
 }

@@ -94,10 +94,7 @@ int main(int argc, char **argv)
 	chain = number(argv[3], 1, MAX_CHAIN);
 	hogs = number(argv[4], 0, 1024);
 	rounds = number(argv[5], 1, 100000);
-	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
-		      0);
-	if (shared == MAP_FAILED)
-		die("mmap");
+	shared = shared_memory(sizeof(*shared));
 	make(argv[1], argv[2]);
 	for (long i = 0; i < hogs; i++)
 		run(hog, i);

@@ -193,10 +193,7 @@ int main(int argc, char **argv)
 	launches = number(argv[2], 1, 1000);
 	first_seed = (uint64_t)number(argv[3], 0, 1000000);
 	background = number(argv[4], 0, MAX_BACKGROUND);
-	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
-		      0);
-	if (shared == MAP_FAILED)
-		die("mmap");
+	shared = shared_memory(sizeof(*shared));
 	start_services();
 	start_background(background);
 	name("launcher");

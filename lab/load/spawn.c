@@ -7,15 +7,14 @@
  */
 #include "board.h"
 
-#include <sys/mman.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #define ROUND_NS 7000000 /* does not keep step with ticks */
 
 int main(int argc, char **argv)
 {
-	uint64_t sum_ns = 0, max_ns = 0, next_ns = clock_ns(CLOCK_MONOTONIC);
+	struct span waited = { 0 };
+	uint64_t next_ns = clock_ns(CLOCK_MONOTONIC);
 	volatile uint64_t *begun_ns;
 	long rounds;
 
@@ -24,12 +23,9 @@ int main(int argc, char **argv)
 		return 2;
 	}
 	rounds = number(argv[1], 1, 100000);
-	begun_ns = mmap(NULL, sizeof(*begun_ns), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
-			-1, 0);
-	if (begun_ns == MAP_FAILED)
-		die("mmap");
+	begun_ns = shared_memory(sizeof(*begun_ns));
 	for (long r = 0; r < rounds; r++) {
-		uint64_t asked_ns, waited_ns;
+		uint64_t asked_ns;
 		pid_t child;
 
 		next_ns += ROUND_NS;
@@ -44,12 +40,8 @@ int main(int argc, char **argv)
 		}
 		if (waitpid(child, NULL, 0) != child)
 			die("waitpid");
-		waited_ns = *begun_ns - asked_ns;
-		sum_ns += waited_ns;
-		if (waited_ns > max_ns)
-			max_ns = waited_ns;
+		span_add(&waited, *begun_ns - asked_ns);
 	}
-	printf("spawn_mean_us %.1f\nspawn_max_us %.1f\n", (double)sum_ns / 1000 / (double)rounds,
-	       (double)max_ns / 1000);
+	span_print("spawn", &waited);
 	return 0;
 }

@@ -142,10 +142,7 @@ static void make(void)
 	struct sigaction action = { .sa_handler = ignore }; /* system calls end with EINTR */
 	pthread_mutexattr_t attr;
 
-	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
-		      0);
-	if (shared == MAP_FAILED)
-		die("mmap");
+	shared = shared_memory(sizeof(*shared));
 	pthread_mutexattr_init(&attr);
 	pthread_mutexattr_setpshared(&attr, PTHREAD_PROCESS_SHARED);
 	pthread_mutexattr_setrobust(&attr, PTHREAD_MUTEX_ROBUST);

@@ -92,19 +92,19 @@ func (c *switchCount) read() (now switches, err error) {
 
 // rotaCount is a counter of `rota status`, of all CPUs.
 func rotaCount(g *guest.Guest, counter string) (float64, error) {
-	out, err := g.Rota("status", "--json")
-	if err != nil {
-		return 0, err
-	}
-	return sumOfCPUs([]byte(out.Stdout), counter)
+	sums, err := rotaCounts(g, counter)
+	return sums[counter], err
 }
 
 // rotaCounts are several of them, by name.
 func rotaCounts(g *guest.Guest, counters ...string) (map[string]float64, error) {
+	out, err := g.Rota("status", "--json")
+	if err != nil {
+		return nil, err
+	}
 	sums := map[string]float64{}
 	for _, name := range counters {
-		var err error
-		if sums[name], err = rotaCount(g, name); err != nil {
+		if sums[name], err = sumOfCPUs([]byte(out.Stdout), name); err != nil {
 			return nil, err
 		}
 	}
