@@ -62,6 +62,8 @@ var slack = []struct {
 	{"rota+classes: wake-up latency under hackbench", 2},
 	{"rota: wake-up latency under one CPU hog", 2},
 	{"rota+classes: wake-up latency under one CPU hog", 8},
+	// rota has 0.5 to 0.6 ms, the kernel 0.47 to 3.2 by the phases of a build.
+	{"under two CPU hogs per CPU and five tasks", 1.5},
 	{"round trip", 2},
 	{"512 threads meet 20 times", 1.6},
 	// What is left is by chance: 0.3 to 0.7 % by seed; 4 to 9 %, see docs/goals.md.
