@@ -90,7 +90,8 @@ func probe(g *guest.Guest) error {
 	mine, _ := os.Readlink("/proc/self/ns/net")
 	its, _ := os.Readlink(fmt.Sprintf("/proc/%d/ns/net", p.Pid))
 	check(mine != its && its != "", "a load's network is %q, ours %q", its, mine)
-	late, err := g.Run(guest.Cmd{Path: "sh", Args: []string{"-c", "read x </proc/$$/stat; echo $x; grep Cpus_allowed_list /proc/self/status"}, Policy: "fifo", Priority: 1, Begin: "3"})
+	// Nobody preempts it, or the kernel would let another CPU have it.
+	late, err := g.Run(guest.Cmd{Path: "sh", Args: []string{"-c", "read x </proc/$$/stat; echo $x; grep Cpus_allowed_list /proc/self/status"}, Policy: "fifo", Priority: 99, Begin: "3"})
 	words := strings.Fields(late.Stdout)
 	check(err == nil && len(words) == 54 && words[38] == "3" && words[53] == "0-3", "a load that begins on CPU 3: %q, %v", late.Stdout, err)
 	check(p.Kill().Exit == 128+int(syscall.SIGKILL), "a killed load's exit code is %d", p.Kill().Exit)
@@ -243,10 +244,11 @@ func TestSameSeedSameBytes(t *testing.T) {
 // (machine) it was 2.5.
 const fastest = 1.6
 
-// The virtual CPUs run about equally fast, and wait no longer for a turn than was asked for.
+// The virtual CPUs run about equally fast, and wait as long for a turn as was asked for: a round
+// of 122 us has turns of up to 30, most of them shorter (docs/decisions/0023-turns.md).
 func TestCPUsTakeTurns(t *testing.T) {
 	t.Parallel()
-	for turns, longest := range map[guest.Turns]float64{guest.TurnsFine: 122, guest.TurnsFinest: 41} {
+	for turns, mean := range map[guest.Turns]float64{guest.TurnsFine: 27, guest.TurnsFinest: 12} {
 		t.Run(string(turns), func(t *testing.T) {
 			t.Parallel()
 			out, err := boot(t, "turns", func(c *Cell) { c.Plan.Turns = turns })
@@ -254,8 +256,8 @@ func TestCPUsTakeTurns(t *testing.T) {
 				t.Fatal(err)
 			}
 			figures := out.Results.Metrics
-			if pause := figures[pauseMetric]; pause > longest || pause < longest/3 {
-				t.Errorf("a CPU waits %.1f us for its turn, want at most %.0f", pause, longest)
+			if pause := figures[pauseMetric]; pause > 1.4*mean || pause < mean/1.4 {
+				t.Errorf("a CPU waits %.1f us for its turn in the mean, want some %.0f", pause, mean)
 			}
 			delete(figures, pauseMetric)
 			low, high := math.Inf(1), 0.0
