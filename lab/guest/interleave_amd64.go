@@ -41,22 +41,9 @@ const (
 	interleaveStart  = 100000 // from now: all are set by then
 )
 
-// fineTurns are 28, 24, 26 and 22 % for four CPUs. The times are those of the
-// timers' events in a period.
-var fineTurns = []event{{timer: 2, at: 0}, {timer: 1, at: 2}}
-
-// event is one of a timer's, in ticks of the HPET since the period began.
-type event struct {
-	timer int
-	at    uint64
-}
-
 // interleave starts the timers.
 func interleave(turns Turns) error {
-	events := fineTurns
-	if turns == TurnsFinest {
-		events = finestEvents()
-	}
+	events := turns.events()
 	mem, err := os.OpenFile("/dev/mem", os.O_RDWR|os.O_SYNC, 0)
 	if err != nil {
 		return err
@@ -81,15 +68,6 @@ func interleave(turns Turns) error {
 		h.start(hpetTimer0+e.timer*hpetTimers, first+e.at)
 	}
 	return nil
-}
-
-// finestEvents are finestTurns of the timers from 1 on: timer 0 is the kernel's.
-func finestEvents() []event {
-	var events []event
-	for i, at := range finestTurns {
-		events = append(events, event{timer: i + 1, at: at})
-	}
-	return events
 }
 
 // hpet is the register page.

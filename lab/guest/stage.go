@@ -71,14 +71,13 @@ func (s stage) apply() error {
 			return fmt.Errorf("join cgroup %q: %w", s.Cgroup, err)
 		}
 	}
-	if s.Begin == "" {
-		return errors.Join(setAffinity(s.CPUs), s.setPolicy())
-	}
-	may := s.CPUs
-	if may == "" {
+	begin, may := s.Begin, s.CPUs
+	if begin == "" {
+		begin = may
+	} else if may == "" {
 		may = fmt.Sprintf("0-%d", maxCPU)
 	}
-	return errors.Join(setAffinity(s.Begin), s.setPolicy(), setAffinity(may))
+	return errors.Join(setAffinity(begin), s.setPolicy(), setAffinity(may))
 }
 
 // setAffinity leaves it as it is for an empty list.

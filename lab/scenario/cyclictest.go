@@ -80,6 +80,7 @@ func cyclictest(s *stage, nice int, count *switchCount) (output.Latency, error) 
 	s.waitForThreads(p, time.Millisecond, func(n int) bool { return n > 1 })
 	start := monotonic()
 	s.resume()
+	s.g.Sleep(wakeLoops * time.Millisecond) // it takes as long at least, and whoever looks needs a CPU
 	s.waitForThreads(p, 20*time.Millisecond, func(n int) bool { return n < 2 })
 	s.pause()
 	ran := time.Duration(monotonic() - start)
