@@ -15,7 +15,8 @@
  * a chain of binder calls goes on elsewhere.
  */
 
-#define ASIDE_BRIEF_NS 100000	 /* who used more between two sleeps does not only interrupt */
+#define ASIDE_BRIEF_NS 300000	 /* who used more between two sleeps does not only interrupt */
+#define ASIDE_LEFT_NS 100000	 /* of its turn a task has left at least that is kept aside */
 #define ASIDE_LONGEST_NS 1000000 /* nobody is kept aside for longer, but to the next tick */
 
 /* A task takes the CPU from the one that runs. */
@@ -54,7 +55,7 @@ static __always_inline void aside_put(struct task_struct *p, struct task_ctx *ta
 {
 	u64 left_ns = kernel_since(cpuc->curr_end_ns, now_ns);
 
-	if (p->scx.slice || left_ns < ASIDE_BRIEF_NS || !aside_stays(taskc, cpuc) ||
+	if (p->scx.slice || left_ns < ASIDE_LEFT_NS || !aside_stays(taskc, cpuc) ||
 	    !aside_wins(taskc, &cpuc->queues[0]))
 		return;
 	/*

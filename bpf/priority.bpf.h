@@ -66,11 +66,11 @@ static __always_inline bool priority_tier_over(struct cpu_ctx *cpuc, u64 now_ns)
 	       priority_cap_ns;
 }
 
-/* The same of any CPU: only it opens its windows. */
-static __always_inline bool priority_spent(const struct cpu_ctx *cpuc, u64 now_ns)
+/* The same of any CPU: only it opens its windows. Mostly without a reading of the clock. */
+static __always_inline bool priority_spent(const struct cpu_ctx *cpuc)
 {
 	return READ_ONCE(cpuc->window_used_ns) >= priority_cap_ns &&
-	       kernel_since(now_ns, READ_ONCE(cpuc->window_start_ns)) < PRIORITY_WINDOW_NS;
+	       kernel_since(clock_now(), READ_ONCE(cpuc->window_start_ns)) < PRIORITY_WINDOW_NS;
 }
 
 /* Has this class, or the whole tier? */
@@ -124,10 +124,10 @@ static __always_inline bool priority_others_want(const struct cpu_ctx *cpuc)
  * May a priority task take this CPU at once? Not from a higher scheduling class; nor, where
  * it would wait there in the capped queue, when the tier had its part of this CPU.
  */
-static __always_inline bool priority_may_take(const struct cpu_ctx *cpuc, bool capped, u64 now_ns)
+static __always_inline bool priority_may_take(const struct cpu_ctx *cpuc, bool capped)
 {
 	return READ_ONCE(cpuc->curr_tid) && priority_outranks(cpuc) &&
-	       !(capped && priority_spent(cpuc, now_ns));
+	       !(capped && priority_spent(cpuc));
 }
 
 /* A background task has this CPU: searches for one may find it. */
@@ -139,13 +139,17 @@ static __always_inline void priority_note_background(const struct cpu_ctx *cpuc,
 		WRITE_ONCE(llcc->background_ns, now_ns);
 }
 
-/* Can another CPU of the domain run something that matters less than what runs here? */
-static __always_inline bool priority_may_find_less(const struct cpu_ctx *cpuc, u64 now_ns)
+/*
+ * Can another CPU of the domain run something that matters less than what runs here? By the time
+ * of the last tick here, which is exact enough and costs nothing.
+ */
+static __always_inline bool priority_may_find_less(const struct cpu_ctx *cpuc)
 {
 	u64 last_ns = READ_ONCE(llc_find(cpuc->llc)->background_ns);
 
-	return cpuc->curr_tier != ROTA_BACKGROUND && !READ_ONCE(cpuc->curr_demoted) &&
-	       kernel_since(now_ns, last_ns) <= PRIORITY_RECENT_NS;
+	return last_ns && cpuc->curr_tier != ROTA_BACKGROUND &&
+	       !READ_ONCE(cpuc->curr_demoted) &&
+	       kernel_since(READ_ONCE(cpuc->load_at_ns), last_ns) <= PRIORITY_RECENT_NS;
 }
 
 /*
@@ -160,17 +164,16 @@ static s32 priority_victim(struct task_struct *p, u32 own, s32 prev_cpu, bool ca
 	struct cpu_ctx *prevc = cpu_find(prev_cpu);
 	u32 size = llc_scan(prevc->llc);
 	u32 lowest = ROTA_PRIORITY;
-	u64 now_ns = clock_now();
 	s32 victim = -1;
 	u32 n;
 
-	if (priority_may_take(prevc, capped, now_ns) && prevc->owner == own &&
+	if (priority_may_take(prevc, capped) && prevc->owner == own &&
 	    cpu_allows(p, prev_cpu)) {
 		victim = prev_cpu;
 		lowest = prevc->curr_tier;
 	}
 	/* Whose boost has just ended is mostly the one that wakes this task: near and unimportant. */
-	if (victim >= 0 && !priority_may_find_less(prevc, now_ns))
+	if (victim >= 0 && !priority_may_find_less(prevc))
 		return victim;
 	kernel_for(n, 0, size)
 	{
@@ -178,7 +181,7 @@ static s32 priority_victim(struct task_struct *p, u32 own, s32 prev_cpu, bool ca
 		struct cpu_ctx *cpuc = cpu_find(cpu);
 		u32 tier = READ_ONCE(cpuc->curr_tier);
 
-		if (!priority_may_take(cpuc, capped, now_ns) || tier <= lowest ||
+		if (!priority_may_take(cpuc, capped) || tier <= lowest ||
 		    cpuc->owner != own)
 			continue;
 		if (!cpu_allows(p, cpu))
