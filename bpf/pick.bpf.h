@@ -190,7 +190,7 @@ static void pick_enqueue(struct task_struct *p, struct task_ctx *taskc, struct c
 	if (preempts && !cpuc->local_taken) {
 		/* Claimed: whoever wakes next waits in the queue. */
 		cpuc->local_taken = 1;
-		stats_preemption(cpuc->curr_class, taskc->class, cpu);
+		task_note_taking(taskc, cpuc);
 		record_preempt(taskc, cpuc, cpu);
 		aside_note(taskc, cpuc);
 		kernel_insert(p, DSQ_LOCAL, taskc->request_ns, enq_flags | ENQ_PREEMPT);

@@ -147,8 +147,7 @@ static __always_inline bool priority_may_find_less(const struct cpu_ctx *cpuc)
 {
 	u64 last_ns = READ_ONCE(llc_find(cpuc->llc)->background_ns);
 
-	return last_ns && cpuc->curr_tier != ROTA_BACKGROUND &&
-	       !READ_ONCE(cpuc->curr_demoted) &&
+	return last_ns && cpuc->curr_tier != ROTA_BACKGROUND && !READ_ONCE(cpuc->curr_demoted) &&
 	       kernel_since(READ_ONCE(cpuc->load_at_ns), last_ns) <= PRIORITY_RECENT_NS;
 }
 
@@ -167,8 +166,7 @@ static s32 priority_victim(struct task_struct *p, u32 own, s32 prev_cpu, bool ca
 	s32 victim = -1;
 	u32 n;
 
-	if (priority_may_take(prevc, capped) && prevc->owner == own &&
-	    cpu_allows(p, prev_cpu)) {
+	if (priority_may_take(prevc, capped) && prevc->owner == own && cpu_allows(p, prev_cpu)) {
 		victim = prev_cpu;
 		lowest = prevc->curr_tier;
 	}
@@ -181,8 +179,7 @@ static s32 priority_victim(struct task_struct *p, u32 own, s32 prev_cpu, bool ca
 		struct cpu_ctx *cpuc = cpu_find(cpu);
 		u32 tier = READ_ONCE(cpuc->curr_tier);
 
-		if (!priority_may_take(cpuc, capped) || tier <= lowest ||
-		    cpuc->owner != own)
+		if (!priority_may_take(cpuc, capped) || tier <= lowest || cpuc->owner != own)
 			continue;
 		if (!cpu_allows(p, cpu))
 			continue;
@@ -268,7 +265,7 @@ static void priority_enqueue(struct task_struct *p, struct task_ctx *taskc, stru
 		priority_queue(p, taskc, cpu, slice_ns, enq_flags);
 		return;
 	}
-	stats_preemption(cpuc->curr_class, taskc->class, cpu);
+	task_note_taking(taskc, cpuc);
 	aside_note(taskc, cpuc);
 	/* Claimed: the next wake-up must look for another CPU. */
 	cpuc->curr_tier = ROTA_PRIORITY;

@@ -229,6 +229,18 @@ void ROTA_OP(enqueue, struct task_struct *p, u64 enq_flags)
 	compete(p, taskc, cpuc, cpu, enq_flags, now_ns);
 }
 
+/* What is counted of a task that has come to a CPU: later, as others wait for what it does there. */
+static __always_inline void count_arrival(struct task_ctx *taskc, struct rota_class_stats *stats,
+					  u32 cpu)
+{
+	taskc->arrived = 0;
+	cpu_counters(cpu)->dispatches[taskc->tier < ROTA_NONE ? taskc->tier : ROTA_FAIR]++;
+	stats_wait(stats, taskc->waited_ns);
+	if (taskc->took)
+		stats_preemption(taskc->took - 1, stats, cpu);
+	taskc->took = 0;
+}
+
 /* Charges what runs, wherever its time counts. */
 static void charge(struct task_struct *p, struct task_ctx *taskc, struct cpu_ctx *cpuc, u32 cpu)
 {
@@ -249,6 +261,8 @@ static void charge(struct task_struct *p, struct task_ctx *taskc, struct cpu_ctx
 	if (stats) {
 		stats->runtime_ns += delta_ns;
 		stats->progress_ns += done_ns;
+		if (taskc->arrived)
+			count_arrival(taskc, stats, cpu);
 	}
 	if (taskc->tier == ROTA_PRIORITY)
 		priority_charge(taskc, cpuc, cpu, delta_ns);
@@ -521,17 +535,6 @@ static void go_on(struct task_ctx *taskc, struct cpu_ctx *cpuc, u32 cpu)
 		aside_go_on(taskc, cpuc, cpu);
 }
 
-/* It has a CPU: its wait is over and counted. */
-static void count_wait(struct task_ctx *taskc, u64 now_ns)
-{
-	struct rota_class_stats *stats = stats_class(taskc->class);
-
-	if (stats)
-		stats_wait(stats,
-			   taskc->ready_at_ns ? kernel_since(now_ns, taskc->ready_at_ns) : 0);
-	taskc->ready_at_ns = 0;
-}
-
 /*
  * Is somebody of priority, or boosted, to run here in place of a lower one? He may have come while
  * a real-time task ran: after that the kernel goes on with who ran before, unasked.
@@ -539,6 +542,27 @@ static void count_wait(struct task_ctx *taskc, u64 now_ns)
 static bool outranked(const struct cpu_ctx *cpuc, u64 now_ns)
 {
 	return cpuc->called != cpuc->answered || (!cpuc->asked && priority_waits(cpuc, now_ns));
+}
+
+/* It has a CPU. */
+static __always_inline void end_wait(struct task_ctx *taskc, u64 now_ns)
+{
+	taskc->waited_ns = taskc->ready_at_ns ? kernel_since(now_ns, taskc->ready_at_ns) : 0;
+	taskc->ready_at_ns = 0;
+	taskc->arrived = 1;
+}
+
+/* The turn of a task below priority: how far it is safe, and when it ends for others. */
+static __always_inline void begin_turn(struct task_ctx *taskc, struct cpu_ctx *cpuc, u32 cpu,
+				       u64 now_ns)
+{
+	cpuc->curr_raised = task_boosted(taskc);
+	cpuc->curr_safe_vt = preempt_safe(taskc, cpu_queue(cpuc, taskc->tier));
+	if (!cpuc->asked)
+		go_on(taskc, cpuc, cpu);
+	watch_turn(cpuc, taskc->tier, cpu, now_ns, cpuc->asked);
+	if (outranked(cpuc, now_ns))
+		scx_bpf_kick_cpu(cpu, KICK_PREEMPT);
 }
 
 SEC("struct_ops/rota_running")
@@ -558,16 +582,11 @@ void ROTA_OP(running, struct task_struct *p)
 	if (own_cpus)
 		own_running(p, taskc, cpuc, cpu);
 	cpuc->curr_demoted = 0;
-	cpuc->curr_raised = taskc->tier != ROTA_PRIORITY && task_boosted(taskc);
-	cpuc->curr_safe_vt = preempt_safe(taskc, cpu_queue(cpuc, taskc->tier));
-	if (!cpuc->asked && taskc->tier != ROTA_PRIORITY)
-		go_on(taskc, cpuc, cpu);
-	watch_turn(cpuc, taskc->tier, cpu, now_ns, cpuc->asked);
+	cpuc->curr_raised = 0;
+	end_wait(taskc, now_ns);
+	if (taskc->tier != ROTA_PRIORITY)
+		begin_turn(taskc, cpuc, cpu, now_ns);
 	record_note(ROTA_RECORD_RUN, 0, taskc, cpu, 0);
-	cpu_counters(cpu)->dispatches[taskc->tier < ROTA_NONE ? taskc->tier : ROTA_FAIR]++;
-	count_wait(taskc, now_ns);
-	if (taskc->tier != ROTA_PRIORITY && outranked(cpuc, now_ns))
-		scx_bpf_kick_cpu(cpu, KICK_PREEMPT);
 	cpuc->asked = 0;
 	if (limit_groups)
 		limit_running(p, taskc, cpu, now_ns);
@@ -610,8 +629,12 @@ void ROTA_OP(stopping, struct task_struct *p, bool runnable)
 
 	if (!taskc)
 		return;
-	/* First: the verifier looks at it once for each way through what is before it. */
-	event_follow(p, taskc);
+	/*
+	 * First: the verifier looks at it once for each way through what is before it. Who is
+	 * interrupted is looked at later: somebody waits for this CPU.
+	 */
+	if (!runnable)
+		event_follow(p, taskc);
 	charge(p, taskc, cpuc, cpu);
 	cpuc->curr_tid = 0;
 	/*

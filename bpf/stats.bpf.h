@@ -31,16 +31,14 @@ static __always_inline struct rota_class_stats *stats_class_on(u32 class, u32 cp
 	return bpf_map_lookup_percpu_elem(&class_stats, &class, cpu);
 }
 
-/* A task of one class takes the CPU from one of another, or of the same. */
-static __always_inline void stats_preemption(u32 class, u32 by, u32 cpu)
+/* A task of one class took the CPU from one of another, or of the same. */
+static __always_inline void stats_preemption(u32 class, struct rota_class_stats *by, u32 cpu)
 {
 	struct rota_class_stats *stats = stats_class(class);
 
 	if (stats)
 		stats->preempted++;
-	stats = stats_class(by);
-	if (stats)
-		stats->preempting++;
+	by->preempting++;
 	cpu_counters(cpu)->preemptions++;
 }
 

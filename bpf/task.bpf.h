@@ -22,6 +22,7 @@ struct task_ctx {
 	u64 deadline_vt; /* end of the current request */
 	u64 exec_ns;	 /* sum_exec_runtime up to which it is charged */
 	u64 ready_at_ns; /* when it became ready; 0: it runs or sleeps */
+	u64 waited_ns;	 /* for the CPU that it has, see count_arrival() */
 	u64 slice_ns;
 	u64 request_ns; /* what it asks for at a time: the slice, or less, see queue_ask() */
 	u64 request_vt; /* the same in its virtual time */
@@ -72,6 +73,8 @@ struct task_ctx {
 	u32 turn_ns;	   /* what it had of the turn that was interrupted */
 	u32 class;	   /* atomic exchange: hooks and the daemon change it */
 	u16 bound;    /* how much of its work waits for memory, of PACE_FULL; COUNTER_UNKNOWN */
+	u16 took;     /* the class of the task from which it took the CPU, + 1; 0: from nobody */
+	u8 arrived;   /* it came to a CPU, and that is not counted yet */
 	u8 tier;      /* that it competes in; may lag behind its class until refreshed */
 	u8 aside;     /* it goes on where who took its CPU has left, see aside.bpf.h */
 	u8 any_slice; /* nobody asked for its slice: it has the default */
@@ -206,6 +209,12 @@ static __always_inline bool task_misplaced(const struct task_ctx *taskc)
 {
 	return taskc->generation != generation &&
 	       (task_class(taskc)->tier != taskc->tier || task_own_at(taskc->class) != taskc->own);
+}
+
+/* It takes the CPU from the task that runs: to be counted, see count_arrival(). */
+static __always_inline void task_note_taking(struct task_ctx *taskc, const struct cpu_ctx *cpuc)
+{
+	taskc->took = cpuc->curr_class + 1;
 }
 
 /* What a task uses between two sleeps: the mean moves by a quarter of what is new. */
