@@ -73,7 +73,7 @@ func (s stage) apply() error {
 	}
 	begin, may := s.Begin, s.CPUs
 	if begin == "" {
-		begin = may
+		begin, may = may, "" // one step is enough
 	} else if may == "" {
 		may = fmt.Sprintf("0-%d", maxCPU)
 	}

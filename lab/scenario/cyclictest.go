@@ -13,8 +13,11 @@ import (
 	"rota/lab/scenario/output"
 )
 
-// wakeLoops are the wake-ups per figure, one per ms.
-const wakeLoops = 1000
+// wakeLoops are the wake-ups per figure, wakeApart after each other.
+const (
+	wakeLoops = 1000
+	wakeApart = time.Millisecond
+)
 
 // wakeLimit ends a figure whose wake-ups are so late that they do not come to
 // an end: what was seen until then counts.
@@ -66,7 +69,7 @@ func cyclictest(s *stage, nice int, count *switchCount) (output.Latency, error) 
 	if s.g.Row.Fifo {
 		policy = []string{"--policy=fifo", "--priority=80"}
 	}
-	args := append(policy, "--quiet", "--interval=1000", "--loops="+strconv.Itoa(wakeLoops), fmt.Sprintf("--duration=%d", int(wakeLimit.Seconds())),
+	args := append(policy, "--quiet", fmt.Sprintf("--interval=%d", wakeApart.Microseconds()), "--loops="+strconv.Itoa(wakeLoops), fmt.Sprintf("--duration=%d", int(wakeLimit.Seconds())),
 		"--histogram="+strconv.Itoa(cyclictestRange), "--histfile=/dev/null", "--json="+file)
 	s.pause()
 	if err := count.begin(); err != nil {
@@ -80,7 +83,7 @@ func cyclictest(s *stage, nice int, count *switchCount) (output.Latency, error) 
 	s.waitForThreads(p, time.Millisecond, func(n int) bool { return n > 1 })
 	start := monotonic()
 	s.resume()
-	s.g.Sleep(wakeLoops * time.Millisecond) // it takes as long at least, and whoever looks needs a CPU
+	s.g.Sleep(wakeLoops * wakeApart) // it takes as long at least, and whoever looks needs a CPU
 	s.waitForThreads(p, 20*time.Millisecond, func(n int) bool { return n < 2 })
 	s.pause()
 	ran := time.Duration(monotonic() - start)
