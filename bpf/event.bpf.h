@@ -12,8 +12,8 @@
  * sets a flag and the daemon looks at every task.
  * The kernel leaves a hook out, without a word, while another task of that CPU is
  * preempted in the same hook: where many rename themselves at once that is every
- * third. So a task's name and user are compared again wherever it stops to run, and at each
- * tick while it runs.
+ * third. So a task's name and user are compared again where it stops to run, but for a moment's
+ * interruption, and at each tick while it runs.
  *
  * Limits: until the daemon has answered the task runs in the class it had; where
  * the hook was left out that is a tick more.

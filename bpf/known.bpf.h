@@ -34,7 +34,7 @@ struct known_who {
 	u32 user;
 };
 
-/* The name as two numbers: all of it is compared on each switch. */
+/* The name as two numbers: all of it is compared on most switches. */
 static __always_inline u64 known_name(struct task_struct *p, u32 half)
 {
 	return ((const u64 *)p->comm)[half];

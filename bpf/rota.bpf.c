@@ -11,7 +11,7 @@
  *                fair and background in queues of its CPU (pick); or preempts (preempt).
  *   dispatch     a CPU looks for work: a starved task, priority inside its
  *                cap, fair, what ran before, other CPUs' tasks, background.
- *   running      its wait is counted; if it came from another CPU it competes
+ *   running      its wait is over; if it came from another CPU it competes
  *                here from now on.
  *   stopping     is charged: virtual time by weight, time against the cap; when
  *                it sleeps it leaves its queue and takes its lag along. Whose CPU a
@@ -166,6 +166,7 @@ static void update(struct task_struct *p, struct task_ctx *taskc, u32 cpu)
 {
 	taskc->rescued = 0; /* a turn that was interrupted goes on without a queue */
 	taskc->turn_ns = 0;
+	taskc->took = 0; /* it was taken out before it had that CPU */
 	aside_drop(taskc, cpu_find(cpu));
 	if (!task_stale(p, taskc))
 		return;
@@ -229,11 +230,17 @@ void ROTA_OP(enqueue, struct task_struct *p, u64 enq_flags)
 	compete(p, taskc, cpuc, cpu, enq_flags, now_ns);
 }
 
-/* What is counted of a task that has come to a CPU: later, as others wait for what it does there. */
-static __always_inline void count_arrival(struct task_ctx *taskc, struct rota_class_stats *stats,
-					  u32 cpu)
+/*
+ * What is counted of a task that has come to a CPU: when it leaves, or at a tick, as others may
+ * wait for what it does there.
+ */
+static __always_inline void count_arrival(struct task_ctx *taskc, u32 cpu)
 {
+	struct rota_class_stats *stats = taskc->arrived ? stats_class(taskc->arrived - 1) : NULL;
+
 	taskc->arrived = 0;
+	if (!stats)
+		return;
 	cpu_counters(cpu)->dispatches[taskc->tier < ROTA_NONE ? taskc->tier : ROTA_FAIR]++;
 	stats_wait(stats, taskc->waited_ns);
 	if (taskc->took)
@@ -261,9 +268,8 @@ static void charge(struct task_struct *p, struct task_ctx *taskc, struct cpu_ctx
 	if (stats) {
 		stats->runtime_ns += delta_ns;
 		stats->progress_ns += done_ns;
-		if (taskc->arrived)
-			count_arrival(taskc, stats, cpu);
 	}
+	count_arrival(taskc, cpu);
 	if (taskc->tier == ROTA_PRIORITY)
 		priority_charge(taskc, cpuc, cpu, delta_ns);
 	if (taskc->fair_weight)
@@ -446,8 +452,10 @@ void ROTA_OP(tick, struct task_struct *p)
 	struct task_ctx *taskc = task_try(p);
 	u64 now_ns = clock_now_locked();
 
-	if (taskc)
+	if (taskc) {
 		event_follow(p, taskc);
+		count_arrival(taskc, cpu);
+	}
 	clock_note(cpuc);
 	group_tick(now_ns);
 	place_note_load(cpuc, now_ns);
@@ -549,7 +557,7 @@ static __always_inline void end_wait(struct task_ctx *taskc, u64 now_ns)
 {
 	taskc->waited_ns = taskc->ready_at_ns ? kernel_since(now_ns, taskc->ready_at_ns) : 0;
 	taskc->ready_at_ns = 0;
-	taskc->arrived = 1;
+	taskc->arrived = taskc->class + 1;
 }
 
 /* The turn of a task below priority: how far it is safe, and when it ends for others. */
@@ -586,6 +594,8 @@ void ROTA_OP(running, struct task_struct *p)
 	end_wait(taskc, now_ns);
 	if (taskc->tier != ROTA_PRIORITY)
 		begin_turn(taskc, cpuc, cpu, now_ns);
+	else if (cpuc->asked)
+		cpuc->put_off = 0;
 	record_note(ROTA_RECORD_RUN, 0, taskc, cpu, 0);
 	cpuc->asked = 0;
 	if (limit_groups)
@@ -629,12 +639,9 @@ void ROTA_OP(stopping, struct task_struct *p, bool runnable)
 
 	if (!taskc)
 		return;
-	/*
-	 * First: the verifier looks at it once for each way through what is before it. Who is
-	 * interrupted is looked at later: somebody waits for this CPU.
-	 */
-	if (!runnable)
-		event_follow(p, taskc);
+	/* First: the verifier looks at it once for each way through what is before it. */
+	if (!runnable || !cpuc->brief_next)
+		event_follow(p, taskc); /* who is interrupted for a moment is looked at later */
 	charge(p, taskc, cpuc, cpu);
 	cpuc->curr_tid = 0;
 	/*

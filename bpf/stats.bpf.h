@@ -9,7 +9,8 @@
  * into a histogram of powers of two, which costs nothing below 1 us, the
  * common case.
  *
- * Limits: a reader may see one counter of a switch and not yet the other.
+ * Limits: a reader may see one counter of a switch and not yet the other. That a task came to a
+ * CPU, for how long it had waited and whom it preempted is counted when it leaves it, or at a tick.
  */
 
 struct {

@@ -74,7 +74,7 @@ struct task_ctx {
 	u32 class;	   /* atomic exchange: hooks and the daemon change it */
 	u16 bound;    /* how much of its work waits for memory, of PACE_FULL; COUNTER_UNKNOWN */
 	u16 took;     /* the class of the task from which it took the CPU, + 1; 0: from nobody */
-	u8 arrived;   /* it came to a CPU, and that is not counted yet */
+	u16 arrived;  /* its class, + 1, when it came to a CPU; 0: that is counted */
 	u8 tier;      /* that it competes in; may lag behind its class until refreshed */
 	u8 aside;     /* it goes on where who took its CPU has left, see aside.bpf.h */
 	u8 any_slice; /* nobody asked for its slice: it has the default */
