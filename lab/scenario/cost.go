@@ -74,8 +74,6 @@ func costMetrics() []Metric {
 			Label: "a wake-up and a switch, instructions, of one that is boosted all the time and of who answers it", Better: -1, Bounds: inherits(maxBusyInherit)},
 		{Name: "visit_ns", Group: "a hog, and a task that wakes five times in 1 ms and hardly works, on one CPU",
 			Label: "what a wake-up takes from the hog, instructions", Better: -1},
-		{Name: "stay_ns", Group: "a hog, and a task that wakes twice in 1 ms and works for 0.15 each time, on one CPU",
-			Label: "what a wake-up takes from the hog beyond that work, instructions", Better: -1},
 	}
 	for _, group := range []struct{ name, title string }{{"alike", alike}, {"mixed", mixed}} {
 		for _, n := range costCrowds() {
@@ -105,14 +103,7 @@ func runCost(g *guest.Guest) error {
 	if err := emitCost(g, "lent_switch_ns", func() (float64, error) { return measureLent(g) }); err != nil {
 		return err
 	}
-	if err := emitCost(g, "visit_ns", func() (float64, error) { return measureVisit(g, "1", "200") }); err != nil {
-		return err
-	}
-	err = emitCost(g, "stay_ns", func() (float64, error) {
-		lost, err := measureVisit(g, "150", "500")
-		return lost - 150e3, err
-	})
-	if err != nil {
+	if err := emitCost(g, "visit_ns", func() (float64, error) { return measureVisit(g) }); err != nil {
 		return err
 	}
 	for _, mix := range []struct {
@@ -183,8 +174,8 @@ func measureLent(g *guest.Guest) (float64, error) {
 }
 
 // measureVisit returns what a hog loses, in ns of its own work, to one wake-up of a task that
-// works on its CPU, for so many us in each period of so many.
-func measureVisit(g *guest.Guest, work, period string) (float64, error) {
+// works for some us on its CPU.
+func measureVisit(g *guest.Guest) (float64, error) {
 	s := newStage(g, "visit")
 	defer s.stop()
 	hogs, err := s.startHogs(1, guest.Cmd{CPUs: "1"})
@@ -198,7 +189,7 @@ func measureVisit(g *guest.Guest, work, period string) (float64, error) {
 	if err != nil {
 		return 0, err
 	}
-	visitor, err := s.startCounting(guest.Cmd{Path: "nap", Args: []string{work, period}, CPUs: "1"}, 1)
+	visitor, err := s.startCounting(guest.Cmd{Path: "nap", Args: []string{"1", "200"}, CPUs: "1"}, 1)
 	if err != nil {
 		return 0, err
 	}
