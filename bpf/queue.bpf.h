@@ -147,12 +147,11 @@ static __always_inline u64 queue_brief(const struct task_ctx *taskc)
 }
 
 /*
- * How far the deadline is ahead of a task that wakes: what it is owed and its brief request,
- * or a whole one if that is less. A brief request alone, from where the task is, would be due
- * before V by all that it is owed, and go before who weighs more and is due from now on.
+ * How far the deadline is ahead of a task that asks for little: what it is owed and its brief
+ * request, or a whole one if that is less. A brief request alone, from where the task is, would
+ * be due before V by all that it is owed, and go before who weighs more and is due from now on.
  */
-static __always_inline u64 queue_waking_span(const struct task_ctx *taskc, u64 now_vt,
-					     u64 *brief_ns)
+static __always_inline u64 queue_brief_span(const struct task_ctx *taskc, u64 now_vt, u64 *brief_ns)
 {
 	u64 span_vt;
 
@@ -180,7 +179,7 @@ static __always_inline u64 queue_first_deadline(struct task_ctx *taskc, u64 now_
 
 	if (!span_vt || span_vt > taskc->request_vt)
 		span_vt = taskc->fresh ? taskc->request_vt / 2
-				       : queue_waking_span(taskc, now_vt, &brief_ns);
+				       : queue_brief_span(taskc, now_vt, &brief_ns);
 	taskc->rest_vt = 0;
 	taskc->fresh = 0;
 	taskc->deadline_vt = taskc->vt + span_vt;
@@ -377,22 +376,42 @@ static __always_inline u64 queue_done(struct cpu_ctx *cpuc, u64 delta_ns, u32 bo
 	return done_ns * delta_ns / ahead_ns;
 }
 
+/*
+ * The next request of who has used one up: a brief one again while all that it has used since it
+ * slept is brief. Else who needs a little longer once, for an interrupt or a fault, would wait for
+ * the whole requests of all others. Returns V if that counted, for the record.
+ */
+static __always_inline u64 queue_renew(struct task_ctx *taskc, struct cpu_queue *queue)
+{
+	u64 now_vt, brief_ns;
+
+	queue_ask(queue, taskc);
+	if (taskc->used_ns * QUEUE_BRIEF_PART > taskc->slice_ns) {
+		taskc->deadline_vt = taskc->vt + taskc->request_vt;
+		return 0;
+	}
+	now_vt = eevdf_now(&queue->tree);
+	taskc->deadline_vt = taskc->vt + queue_brief_span(taskc, now_vt, &brief_ns);
+	return now_vt;
+}
+
 /* Charges a running task for what it did, in time at full speed, since it was last charged. */
 static void queue_charge(struct task_ctx *taskc, struct cpu_ctx *cpuc, u64 done_ns)
 {
-	u64 vt = eevdf_vt(done_ns, taskc->weight);
+	struct cpu_queue *queue = cpu_queue(cpuc, taskc->tier);
+	u64 vt = eevdf_vt(done_ns, taskc->weight), now_vt = 0;
 
 	taskc->vt += vt;
-	if (!eevdf_before(taskc->vt, taskc->deadline_vt)) {
-		if (taskc->joined >= 0)
-			queue_ask(cpu_queue(cpuc, taskc->tier), taskc);
-		taskc->deadline_vt = taskc->vt + taskc->request_vt;
-	}
-	if (taskc->joined < 0)
+	if (taskc->joined < 0) {
+		if (!eevdf_before(taskc->vt, taskc->deadline_vt))
+			taskc->deadline_vt = taskc->vt + taskc->request_vt;
 		return;
-	cpu_queue(cpuc, taskc->tier)->tree.sum_wv += (s64)(vt * taskc->weight) - cpuc->ahead_wv;
+	}
+	queue->tree.sum_wv += (s64)(vt * taskc->weight) - cpuc->ahead_wv;
 	cpuc->ahead_wv = 0;
-	record_note(ROTA_RECORD_CHARGE, 0, taskc, taskc->joined, done_ns);
+	if (!eevdf_before(taskc->vt, taskc->deadline_vt))
+		now_vt = queue_renew(taskc, queue);
+	record_charge(taskc, done_ns, now_vt);
 }
 
 /*

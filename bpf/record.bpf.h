@@ -185,6 +185,13 @@ static __always_inline void record_join(u32 how, const struct task_ctx *taskc, u
 		record_write_task(RECORD_WHAT(ROTA_RECORD_JOIN, how), taskc, cpu, brief_ns, now_vt);
 }
 
+/* A task is charged; now_vt is V, where its next request was measured by that, else 0. */
+static __always_inline void record_charge(const struct task_ctx *taskc, u64 span_ns, u64 now_vt)
+{
+	if (record_capacity)
+		record_write_task(ROTA_RECORD_CHARGE, taskc, taskc->joined, span_ns, now_vt);
+}
+
 /* A decision for a task that competes here. */
 static __always_inline void record_pick(u32 how, const struct task_ctx *taskc, struct cpu_ctx *cpuc,
 					u32 cpu)

@@ -157,7 +157,7 @@ func (r *replay) takeBack(t *task, e *Event, ghost *client, now uint64) {
 		r.fault(BadPlacement, e, r.foreign(e, q), "it takes back a ghost that is not there")
 		return
 	}
-	deadline, asked := ghost.deadline, r.asks(t, e)
+	deadline, asked := ghost.deadline, r.asks(t, e.Slice, e.Whole)
 	if soon := ghost.v + virtual(asked, e.Weight); asked > 0 && before(soon, deadline) {
 		deadline = soon
 	} else {

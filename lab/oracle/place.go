@@ -190,7 +190,7 @@ func (t *task) restAt(q *queue, weight uint32) (rest int64, round uint64) {
 // waking is how far the deadline of a task that wakes is ahead: a whole request, or
 // where the switch is on what it is owed and a brief one, if that is less.
 func (r *replay) waking(t *task, c *client, e *Event) uint64 {
-	brief, owed := r.asks(t, e), uint64(0)
+	brief, owed := r.asks(t, e.Slice, e.Whole), uint64(0)
 	if e.How&JoinEmpty == 0 {
 		owed = uint64(max(0, apart(e.NowV, e.V)))
 	}
@@ -207,12 +207,25 @@ func (r *replay) waking(t *task, c *client, e *Event) uint64 {
 	return owed + virtual(brief, c.weight)
 }
 
-// asks is the brief request of a task that wakes, in ns: twice what it lately used
-// between two sleeps, at least Brief; 0 where that is more than BriefPart of its slice, no
-// less than what it asks for else, or the switch is off.
-func (r *replay) asks(t *task, e *Event) uint64 {
+// following is how long the request is, virtual, that follows one that was used up: as for one
+// that wakes while all that the task has used since it slept is no more than BriefPart of its
+// slice, else a whole one.
+func (r *replay) following(q *queue, c *client, e *Event) uint64 {
+	t := r.task(c.tid)
+	brief := r.asks(t, c.slice, e.Whole)
+	if brief == 0 || t.used > uint64(e.Whole)/BriefPart {
+		return c.request()
+	}
+	owed := uint64(max(0, apart(r.checkV(q, e), c.v)))
+	return min(owed+virtual(brief, c.weight), c.request())
+}
+
+// asks is the brief request of a task, in ns: twice what it lately used between two
+// sleeps, at least Brief; 0 where that is more than BriefPart of its slice, no less than
+// what it asks for else, or the switch is off.
+func (r *replay) asks(t *task, request, slice uint32) uint64 {
 	brief := max(2*t.uses, Brief)
-	if !r.brief || t.uses == 0 || brief > uint64(e.Whole)/BriefPart || brief >= uint64(e.Slice) {
+	if !r.brief || t.uses == 0 || brief > uint64(slice)/BriefPart || brief >= uint64(request) {
 		return 0
 	}
 	return brief
@@ -225,9 +238,12 @@ func saysBrief(e *Event, brief uint64) bool {
 
 // sleeps notes what a task has used since it slept last.
 func (t *task) sleeps() {
-	if t.uses == 0 {
-		t.uses = t.used
-	} else {
+	switch {
+	case t.uses == 0:
+		t.uses = t.used / 2 // its start is in it
+	case t.used < t.uses/4:
+		t.uses = (t.uses + 3*t.used) / 4
+	default:
 		t.uses = (3*t.uses + t.used) / 4
 	}
 	t.used = 0

@@ -97,9 +97,48 @@ func TestAsks(t *testing.T) {
 		{0, 3 * ms, 3 * ms, 0},
 	} {
 		r := &replay{brief: true}
-		e := &Event{Slice: uint32(c.slice), Whole: uint32(c.whole)}
-		if got := r.asks(&task{uses: c.uses}, e); got != c.want {
+		if got := r.asks(&task{uses: c.uses}, uint32(c.slice), uint32(c.whole)); got != c.want {
 			t.Errorf("uses %d ns, asks for %d of %d: %d ns, want %d", c.uses, c.slice, c.whole, got, c.want)
+		}
+	}
+}
+
+// TestFollowing: who has used up a request asks for a brief one while all that it has used since
+// it slept is at most an eighth of its slice; where it is owed something for that, too.
+func TestFollowing(t *testing.T) {
+	const ms = 1_000_000
+	for _, c := range []struct{ uses, used, request, owed, want uint64 }{
+		{50_000, Brief, 3 * ms, 0, Brief},
+		{50_000, Brief, 3 * ms, 70_000, Brief + 70_000},
+		{150_000, 300_000, 3 * ms, 0, 300_000},
+		{150_000, 300_000, 3 * ms, 2_900_000, 3 * ms},
+		{150_000, 3 * ms / 8, 3 * ms, 0, 300_000},
+		{150_000, 3*ms/8 + 1, 3 * ms, 0, 3 * ms},
+		{150_000, 300_000, 200_000, 0, 200_000},
+		{200_000, 200_000, 3 * ms, 0, 3 * ms},
+		{0, 0, 3 * ms, 0, 3 * ms},
+	} {
+		r, q := &replay{brief: true, tasks: map[uint32]*task{1: {uses: c.uses, used: c.used}}}, newQueue(0, 1)
+		asks := &client{tid: 1, weight: 512, slice: uint32(c.request), v: 1 << 40}
+		q.join(asks)
+		q.join(&client{tid: 2, weight: 512, slice: 3 * ms, v: 1<<40 + virtual(2*c.owed, 512)})
+		got := r.following(q, asks, &Event{TID: 1, Whole: 3 * ms, NowV: q.now()})
+		if want := virtual(c.want, 512); got != want {
+			t.Errorf("uses %d ns, used %d, asks for %d: then %d, want %d", c.uses, c.used, c.request, got, want)
+		}
+	}
+}
+
+// TestUses: the mean of what a task uses between two sleeps moves by a quarter, and by three
+// where it uses less than a quarter of that. Of the first use half counts.
+func TestUses(t *testing.T) {
+	task := &task{}
+	for i, c := range []struct{ used, want uint64 }{
+		{16000, 8000}, {4000, 7000}, {11000, 8000}, {2000, 6500}, {0, 1625}, {406, 1320}, {329, 576},
+	} {
+		task.used = c.used
+		if task.sleeps(); task.uses != c.want || task.used != 0 {
+			t.Errorf("%d: used %d ns: a mean of %d, want %d; %d are left", i, c.used, task.uses, c.want, task.used)
 		}
 	}
 }

@@ -215,7 +215,11 @@ func (r *replay) charge(q *queue, c *client, e *Event) {
 	r.ends(c, e)
 	sliceOf(q, c, e)
 	r.task(c.tid).used += e.Span
+	was := c.deadline
 	q.charge(c, e.Span)
+	if c.deadline != was {
+		c.deadline = c.v + r.following(q, c, e)
+	}
 	r.compare(q, c, e, "was charged")
 	r.lags(q, e)
 }
