@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/rogpeppe/go-internal/testscript"
@@ -14,6 +15,7 @@ import (
 	"rota/lab/cell"
 	"rota/lab/guest"
 	"rota/lab/kernels"
+	"rota/lab/machine"
 	"rota/lab/oracle"
 	"rota/lab/report"
 	"rota/lab/scenario"
@@ -131,21 +133,25 @@ func TestCommandsRefuse(t *testing.T) {
 		t.Fatal(err)
 	}
 	for line, want := range map[string]string{
-		"run nothing":                    `scenario "nothing": not known; see: rota-lab list`,
-		"run":                            "requires at least 1 arg",
-		"run wake --repeat 0":            "--repeat 0: must be 1..1000",
-		"run wake --jobs 0":              "--jobs 0: must be 1..256",
-		"run wake ping --json x":         "a results file holds one scenario",
-		"run wake --twice --realtime":    "never the same twice",
-		"run wake --turns coarse":        `turns "coarse": must be fine, finest or none`,
-		"exec --turns coarse -- true":    `--turns: turns "coarse"`,
-		"run wake --sched cfs":           "must be kernel, rota, bpfland",
-		"exec --kernel 9.9 -- true":      `kernel "9.9": neither a row`,
-		"exec --kernel /no/such -- true": "no such file",
-		"compare a.json":                 "accepts 2 arg(s)",
-		"compare /no/such /no/such":      "no such file",
-		"compare " + dir + "/bad.json x": "bad.json",
-		"kernels fetch 9.9":              `kernel "9.9": neither a row`,
+		"run nothing":                               `scenario "nothing": not known; see: rota-lab list`,
+		"run":                                       "requires at least 1 arg",
+		"run wake --repeat 0":                       "--repeat 0: must be 1..1000",
+		"run wake --jobs 0":                         "--jobs 0: must be 1..256",
+		"run wake ping --json x":                    "a results file holds one scenario",
+		"run wake --json /no/such/x":                "--json /no/such/x: ",
+		"run wake --json " + dir:                    "--json " + dir + ": ",
+		"run wake --report " + dir + "/bad.json":    "--report " + dir + "/bad.json: ",
+		"run wake --console " + dir + "/bad.json/x": "--console " + dir + "/bad.json/x: ",
+		"run wake --twice --realtime":               "never the same twice",
+		"run wake --turns coarse":                   `turns "coarse": must be fine, finest or none`,
+		"exec --turns coarse -- true":               `--turns: turns "coarse"`,
+		"run wake --sched cfs":                      "must be kernel, rota, bpfland",
+		"exec --kernel 9.9 -- true":                 `kernel "9.9": neither a row`,
+		"exec --kernel /no/such -- true":            "no such file",
+		"compare a.json":                            "accepts 2 arg(s)",
+		"compare /no/such /no/such":                 "no such file",
+		"compare " + dir + "/bad.json x":            "bad.json",
+		"kernels fetch 9.9":                         `kernel "9.9": neither a row`,
 	} {
 		root := rootCommand()
 		root.SetArgs(strings.Fields(line))
@@ -183,6 +189,32 @@ func TestCommandLineRepeatsTheRun(t *testing.T) {
 	f.machine.CPUs, f.turns = 8, "finest"
 	if got, want := commandLine(f, "wake"), "rota-lab run wake --kernel 6.18 --sched kernel,rota --turns finest --cpus 8 --seed 3 --repeat 2"; got != want {
 		t.Errorf("%q, want %q", got, want)
+	}
+	f = runFlags{kernels: []string{"7.2"}, seed: 1, repeat: 1, limit: time.Minute, machine: machine.Machine{
+		Sockets: 2, Cores: 1, Threads: 2, MemoryMB: 512, Append: []string{"nohz=off", "a='b c'"}, NICs: []string{"e1000e"}, Realtime: true}}
+	if got, want := commandLine(f, "wake"), `rota-lab run wake --kernel 7.2 --sockets 2 --cores 1 --threads 2 --memory 512 `+
+		`--append 'nohz=off' --append 'a='\''b c'\''' --nic e1000e --realtime --limit 1m0s --seed 1 --repeat 1`; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+}
+
+// What is at the place of a result stays until there is one, and nothing else is left there.
+func TestOutputsAreOnlyLookedAt(t *testing.T) {
+	dir := t.TempDir()
+	old := filepath.Join(dir, "old.json")
+	if err := os.WriteFile(old, []byte("results"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, json := range []string{"", "-", old, filepath.Join(dir, "new.json"), "/dev/null"} {
+		if err := (runFlags{json: json, report: dir, console: dir}).checkOutputs(); err != nil {
+			t.Errorf("--json %q: %v", json, err)
+		}
+	}
+	if text, err := os.ReadFile(old); err != nil || string(text) != "results" {
+		t.Errorf("%q, %v", text, err)
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) != 1 {
+		t.Errorf("left behind: %v, %v", left, err)
 	}
 }
 

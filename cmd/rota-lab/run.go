@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"os"
-	"path/filepath"
 	"runtime"
 	"strings"
 	"time"
@@ -11,7 +10,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"rota/lab/machine"
-	"rota/lab/report"
 	"rota/lab/scenario"
 )
 
@@ -116,68 +114,10 @@ func (f runFlags) check(names []string) error {
 	case f.twice && f.machine.Realtime:
 		return fmt.Errorf("--twice: --realtime is never the same twice")
 	}
-	return checkTurns(f.turns)
-}
-
-// write prints the table and writes what was asked for. A report of several
-// scenarios has one directory for each.
-func (f runFlags) write(c *cobra.Command, s scenario.Scenario, r report.Results, several bool) error {
-	info := s.Info(commandLine(f, s.Name))
-	if f.json == "-" {
-		return report.Write(c.OutOrStdout(), r)
-	}
-	if f.json != "" {
-		if err := writeResults(f.json, r); err != nil {
-			return err
-		}
-	}
-	if err := report.Table(c.OutOrStdout(), r, info, report.Style{Color: isTerminal(c.OutOrStdout())}); err != nil {
+	if err := checkTurns(f.turns); err != nil {
 		return err
 	}
-	if f.report == "" {
-		return nil
-	}
-	dir := f.report
-	if several {
-		dir = filepath.Join(dir, s.Name)
-	}
-	path, err := report.HTML(dir, r, info)
-	if err != nil {
-		return err
-	}
-	say("report: %s", path)
-	return writeResults(filepath.Join(dir, "results.json"), r)
-}
-
-func writeResults(path string, r report.Results) error {
-	out, err := os.Create(path)
-	if err != nil {
-		return fmt.Errorf("results: %w", err)
-	}
-	if err := report.Write(out, r); err != nil {
-		out.Close()
-		return err
-	}
-	return out.Close()
-}
-
-// commandLine repeats the run; the paths of outputs are left out.
-func commandLine(f runFlags, name string) string {
-	words := []string{"rota-lab", "run", name, "--kernel", strings.Join(f.kernels, ",")}
-	add := func(flag string, values []string) {
-		if len(values) > 0 {
-			words = append(words, flag, strings.Join(values, ","))
-		}
-	}
-	add("--sched", f.scheds)
-	add("--row", f.rows)
-	if f.turns != "" {
-		words = append(words, "--turns", f.turns)
-	}
-	if f.machine.CPUs != 0 {
-		words = append(words, "--cpus", fmt.Sprint(f.machine.CPUs))
-	}
-	return strings.Join(append(words, "--seed", fmt.Sprint(f.seed), "--repeat", fmt.Sprint(f.repeat)), " ")
+	return f.checkOutputs()
 }
 
 func isTerminal(w any) bool {
