@@ -220,7 +220,7 @@ static __always_inline void task_note_taking(struct task_ctx *taskc, const struc
 /*
  * What a task uses between two sleeps: the mean moves by a quarter of what is new, and by three
  * where that is less than a quarter of it, so that who has started, and now only does something at
- * times, does not wait for long as if it did more. Of the first use half counts: its start is in it.
+ * times, does not wait for long as if it did more.
  */
 static __always_inline void task_note_use(struct task_ctx *taskc)
 {
@@ -228,7 +228,7 @@ static __always_inline void task_note_use(struct task_ctx *taskc)
 
 	taskc->used_ns = 0;
 	if (!mean_ns)
-		taskc->brief_ns = used_ns / 2;
+		taskc->brief_ns = used_ns;
 	else if (used_ns < mean_ns / 4)
 		taskc->brief_ns = (mean_ns + 3 * used_ns) / 4;
 	else

@@ -29,11 +29,11 @@ func (g ghostly) check(t *testing.T, before ...Event) {
 // A task that takes its ghost back asks for twice what it uses between two sleeps, 0.125 ms,
 // where that is due before the deadline that its ghost has.
 func TestGhostBrief(t *testing.T) {
-	const its, deadline = 1000*ms - 2 + 4*ms, 1000*ms - 2 + 24*ms
+	const its, deadline = 1000*ms - 2 + 2*ms, 1000*ms - 2 + 24*ms
 	const soon, next = its + 4*ms, its + 2*ms
-	runs := func(ns, v, deadline uint64) []Event {
+	runs := func(v, deadline uint64) []Event {
 		charge := at(Charge, 0, 2, v, deadline)
-		charge.Span = ns
+		charge.Span = ms / 8
 		return []Event{{Kind: Pick, How: Rescue, TID: 2}, {Kind: Run, TID: 2}, charge, at(Leave, LeaveSleep|LeaveGhost, 2, v, deadline)}
 	}
 	back := func(how uint16, v, deadline, span uint64) Event {
@@ -42,7 +42,7 @@ func TestGhostBrief(t *testing.T) {
 		return e
 	}
 	asks := back(JoinBrief, its, soon, ms/4)
-	again := append([]Event{asks, at(Wait, 0, 2, its, soon)}, runs(ms/8, next, soon)...)
+	again := append([]Event{asks, at(Wait, 0, 2, its, soon)}, runs(next, soon)...)
 	for _, test := range []ghostly{
 		{"due before", []Event{asks}, ""},
 		{"with its old deadline", []Event{back(JoinBrief, its, deadline, ms/4)}, BadPlacement},
@@ -52,7 +52,7 @@ func TestGhostBrief(t *testing.T) {
 		{"due after", append(again, back(0, next, soon, 0)), ""},
 		{"due after and asked for", append(again, back(JoinBrief, next, next+4*ms, ms/4)), BadPlacement},
 	} {
-		test.check(t, runs(ms/4, its, deadline)...)
+		test.check(t, runs(its, deadline)...)
 	}
 }
 
@@ -67,8 +67,8 @@ func TestGhostDebtGrew(t *testing.T) {
 		return e
 	}
 	back := func(how uint16, v uint64) []Event {
-		e := at(Join, how, 2, v, v+2*ms)
-		e.Span = ms / 8
+		e := at(Join, how, 2, v, v+4*ms)
+		e.Span = ms / 4
 		return []Event{e}
 	}
 	for _, test := range []ghostly{

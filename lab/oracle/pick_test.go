@@ -130,8 +130,8 @@ func TestLeftFromAfar(t *testing.T) {
 	}
 }
 
-// A request by what a task uses, twice the mean of what it used between sleeps (of the first
-// time half), and its deadline: that far after V where it is owed time.
+// A request by what a task uses, twice the mean of what it used between sleeps, and its
+// deadline: that far after V where it is owed time.
 func TestBriefRequests(t *testing.T) {
 	const v, now = 1000*ms - 2 + 2*ms, 1024*ms - 1
 	const owed = now - (v - 1)
@@ -161,15 +161,15 @@ func TestBriefRequests(t *testing.T) {
 		then []Event
 		want Fault
 	}{
-		{"twice of what it used", []Event{sleeps, back(JoinBrief, ms/8, owed+2*ms)}, ""},
-		{"once", []Event{sleeps, back(JoinBrief, Brief, owed+16*Brief)}, BadPlacement},
-		{"from where it is", []Event{sleeps, back(JoinBrief, ms/8, 2*ms)}, BadPlacement},
-		{"a whole one", []Event{sleeps, back(JoinBrief, ms/8, 48*ms)}, BadPlacement},
-		{"not said", []Event{sleeps, back(0, ms/8, owed+2*ms)}, BadPlacement},
-		{"a mean", []Event{sleeps, back(JoinBrief, ms/8, owed+2*ms), again, back(JoinBrief, Brief, owed+16*Brief)}, ""},
-		{"forgotten", []Event{sleeps, back(JoinBrief, ms/8, owed+2*ms), again, back(0, 0, 48*ms)}, BadPlacement},
+		{"twice of what it used", []Event{sleeps, back(JoinBrief, ms/4, owed+4*ms)}, ""},
+		{"once", []Event{sleeps, back(JoinBrief, ms/8, owed+2*ms)}, BadPlacement},
+		{"from where it is", []Event{sleeps, back(JoinBrief, ms/4, 4*ms)}, BadPlacement},
+		{"a whole one", []Event{sleeps, back(JoinBrief, ms/4, 48*ms)}, BadPlacement},
+		{"not said", []Event{sleeps, back(0, ms/4, owed+4*ms)}, BadPlacement},
+		{"a mean", []Event{sleeps, back(JoinBrief, ms/4, owed+4*ms), again, back(JoinBrief, Brief, owed+16*Brief)}, ""},
+		{"forgotten", []Event{sleeps, back(JoinBrief, ms/4, owed+4*ms), again, back(0, 0, 48*ms)}, BadPlacement},
 		{"owed a slice", []Event{more, sleeps, late(0, 0, 48*ms)}, ""},
-		{"owed a slice and asked for", []Event{more, sleeps, late(JoinBrief, ms/8, owed+26*ms)}, BadPlacement},
+		{"owed a slice and asked for", []Event{more, sleeps, late(JoinBrief, ms/4, owed+28*ms)}, BadPlacement},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			report := Check(three(append(append([]Event(nil), ran...), test.then...)...))

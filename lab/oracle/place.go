@@ -240,7 +240,7 @@ func saysBrief(e *Event, brief uint64) bool {
 func (t *task) sleeps() {
 	switch {
 	case t.uses == 0:
-		t.uses = t.used / 2 // its start is in it
+		t.uses = t.used
 	case t.used < t.uses/4:
 		t.uses = (t.uses + 3*t.used) / 4
 	default:
