@@ -133,7 +133,7 @@ static __always_inline void queue_ask(const struct cpu_queue *queue, struct task
 }
 
 /*
- * Its first request, by what it lately used, if that is brief beside its slice and less than it
+ * A brief request, by what it lately used, if that is brief beside its slice and less than it
  * asks for else, or 0: tasks that keep each other busy, as hackbench's, would only take turns
  * more often.
  */
@@ -188,7 +188,7 @@ static __always_inline u64 queue_first_deadline(struct task_ctx *taskc, u64 now_
 
 /*
  * The same for one that goes on where its ghost was: its old request may be a whole slice,
- * because it had used up a brief one when it fell asleep.
+ * because it had used an eighth of its slice when it fell asleep.
  */
 static __always_inline u64 queue_hasten(struct task_ctx *taskc)
 {
@@ -379,7 +379,7 @@ static __always_inline u64 queue_done(struct cpu_ctx *cpuc, u64 delta_ns, u32 bo
 /*
  * The next request of who has used one up: a brief one again while all that it has used since it
  * slept is brief. Else who needs a little longer once, for an interrupt or a fault, would wait for
- * the whole requests of all others. Returns V if that counted, for the record.
+ * the whole requests of all others. Returns V if it was looked at, for the record.
  */
 static __always_inline u64 queue_renew(struct task_ctx *taskc, struct cpu_queue *queue)
 {

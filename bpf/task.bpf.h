@@ -217,22 +217,13 @@ static __always_inline void task_note_taking(struct task_ctx *taskc, const struc
 	taskc->took = cpuc->curr_class + 1;
 }
 
-/*
- * What a task uses between two sleeps: the mean moves by a quarter of what is new, and by three
- * where that is less than a quarter of it, so that who has started, and now only does something at
- * times, does not wait for long as if it did more.
- */
+/* What a task uses between two sleeps: the mean moves by a quarter of what is new. */
 static __always_inline void task_note_use(struct task_ctx *taskc)
 {
-	u64 used_ns = taskc->used_ns, mean_ns = taskc->brief_ns;
+	u64 used_ns = taskc->used_ns;
 
 	taskc->used_ns = 0;
-	if (!mean_ns)
-		taskc->brief_ns = used_ns;
-	else if (used_ns < mean_ns / 4)
-		taskc->brief_ns = (mean_ns + 3 * used_ns) / 4;
-	else
-		taskc->brief_ns = (3 * mean_ns + used_ns) / 4;
+	taskc->brief_ns = taskc->brief_ns ? (3 * taskc->brief_ns + used_ns) / 4 : used_ns;
 }
 
 /*

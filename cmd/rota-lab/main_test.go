@@ -132,6 +132,9 @@ func TestCommandsRefuse(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "bad.json"), []byte("{"), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	if err := errors.Join(os.MkdirAll(filepath.Join(dir, "taken/ping/results.json"), 0o700), os.WriteFile(filepath.Join(dir, "taken/wake"), nil, 0o600)); err != nil {
+		t.Fatal(err)
+	}
 	for line, want := range map[string]string{
 		"run nothing":                               `scenario "nothing": not known; see: rota-lab list`,
 		"run":                                       "requires at least 1 arg",
@@ -142,6 +145,8 @@ func TestCommandsRefuse(t *testing.T) {
 		"run wake --json " + dir:                    "--json " + dir + ": ",
 		"run wake --report " + dir + "/bad.json":    "--report " + dir + "/bad.json: ",
 		"run wake --console " + dir + "/bad.json/x": "--console " + dir + "/bad.json/x: ",
+		"run wake ping --report " + dir + "/taken":  "--report " + dir + "/taken: ",
+		"run wake --report " + dir + "/taken/ping":  "/taken/ping: ",
 		"run wake --twice --realtime":               "never the same twice",
 		"run wake --turns coarse":                   `turns "coarse": must be fine, finest or none`,
 		"exec --turns coarse -- true":               `--turns: turns "coarse"`,
@@ -190,10 +195,10 @@ func TestCommandLineRepeatsTheRun(t *testing.T) {
 	if got, want := commandLine(f, "wake"), "rota-lab run wake --kernel 6.18 --sched kernel,rota --turns finest --cpus 8 --seed 3 --repeat 2"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
-	f = runFlags{kernels: []string{"7.2"}, seed: 1, repeat: 1, limit: time.Minute, machine: machine.Machine{
+	f = runFlags{kernels: []string{"/my kernel"}, seed: 1, repeat: 1, limit: time.Minute, machine: machine.Machine{
 		Sockets: 2, Cores: 1, Threads: 2, MemoryMB: 512, Append: []string{"nohz=off", "a='b c'"}, NICs: []string{"e1000e"}, Realtime: true}}
-	if got, want := commandLine(f, "wake"), `rota-lab run wake --kernel 7.2 --sockets 2 --cores 1 --threads 2 --memory 512 `+
-		`--append 'nohz=off' --append 'a='\''b c'\''' --nic e1000e --realtime --limit 1m0s --seed 1 --repeat 1`; got != want {
+	if got, want := commandLine(f, "wake"), `rota-lab run wake --kernel '/my kernel' --sockets 2 --cores 1 --threads 2 --memory 512 `+
+		`--append nohz=off --append 'a='\''b c'\''' --nic e1000e --realtime --limit 1m0s --seed 1 --repeat 1`; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
 }
@@ -206,7 +211,7 @@ func TestOutputsAreOnlyLookedAt(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, json := range []string{"", "-", old, filepath.Join(dir, "new.json"), "/dev/null"} {
-		if err := (runFlags{json: json, report: dir, console: dir}).checkOutputs(); err != nil {
+		if err := (runFlags{json: json, report: dir, console: dir}).checkOutputs([]string{"wake"}); err != nil {
 			t.Errorf("--json %q: %v", json, err)
 		}
 	}

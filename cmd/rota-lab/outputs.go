@@ -1,9 +1,11 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 
@@ -15,26 +17,50 @@ import (
 
 // checkOutputs says before the first run, which may be hours before the last, which results
 // could not be written.
-func (f runFlags) checkOutputs() error {
-	for flag, dir := range map[string]string{"--report": f.report, "--console": f.console} {
-		if dir == "" {
-			continue
-		}
-		err := os.MkdirAll(dir, 0o755)
-		if err == nil {
-			err = checkDir(dir)
-		}
-		if err != nil {
-			return fmt.Errorf("%s %s: %w", flag, dir, err)
+func (f runFlags) checkOutputs(names []string) error {
+	if f.json != "" && f.json != "-" {
+		if err := checkFile(f.json); err != nil {
+			return fmt.Errorf("--json %s: %w", f.json, err)
 		}
 	}
-	if f.json == "" || f.json == "-" {
+	if f.console != "" {
+		if err := makeDir(f.console); err != nil {
+			return fmt.Errorf("--console %s: %w", f.console, err)
+		}
+	}
+	if f.report == "" {
 		return nil
 	}
-	if err := checkFile(f.json); err != nil {
-		return fmt.Errorf("--json %s: %w", f.json, err)
+	for _, name := range names {
+		dir := f.reportDir(name, len(names) > 1)
+		err := makeDir(dir)
+		if err == nil {
+			err = checkFile(filepath.Join(dir, resultsFile))
+		}
+		if err != nil {
+			return fmt.Errorf("--report %s: %w", f.report, err)
+		}
 	}
 	return nil
+}
+
+// resultsFile is what a report's results are written to, beside it.
+const resultsFile = "results.json"
+
+// reportDir is where the report of a scenario goes: that of one of several has its own.
+func (f runFlags) reportDir(name string, several bool) string {
+	if several {
+		return filepath.Join(f.report, name)
+	}
+	return f.report
+}
+
+// makeDir makes a directory, or says why no file could be made in it.
+func makeDir(dir string) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	return checkDir(dir)
 }
 
 // checkFile says why a file could not be written; what is in it stays.
@@ -59,14 +85,13 @@ func checkFile(path string) error {
 func checkDir(dir string) error {
 	probe, err := os.CreateTemp(dir, ".rota-lab-*")
 	if err != nil {
-		return err
+		return fmt.Errorf("no file can be made in %s: %w", dir, errors.Unwrap(err))
 	}
 	probe.Close()
 	return os.Remove(probe.Name())
 }
 
-// write prints the table and writes what was asked for. A report of several
-// scenarios has one directory for each.
+// write prints the table and writes what was asked for.
 func (f runFlags) write(c *cobra.Command, s scenario.Scenario, r report.Results, several bool) error {
 	info := s.Info(commandLine(f, s.Name))
 	if f.json == "-" {
@@ -83,16 +108,13 @@ func (f runFlags) write(c *cobra.Command, s scenario.Scenario, r report.Results,
 	if f.report == "" {
 		return nil
 	}
-	dir := f.report
-	if several {
-		dir = filepath.Join(dir, s.Name)
-	}
+	dir := f.reportDir(s.Name, several)
 	path, err := report.HTML(dir, r, info)
 	if err != nil {
 		return err
 	}
 	say("report: %s", path)
-	return writeResults(filepath.Join(dir, "results.json"), r)
+	return writeResults(filepath.Join(dir, resultsFile), r)
 }
 
 func writeResults(path string, r report.Results) error {
@@ -109,12 +131,13 @@ func writeResults(path string, r report.Results) error {
 
 // commandLine repeats the run; the paths of outputs are left out.
 func commandLine(f runFlags, name string) string {
-	words := []string{"rota-lab", "run", name, "--kernel", strings.Join(f.kernels, ",")}
+	words := []string{"rota-lab", "run", name}
 	add := func(flag string, values []string) {
 		if len(values) > 0 {
-			words = append(words, flag, strings.Join(values, ","))
+			words = append(words, flag, quoted(strings.Join(values, ",")))
 		}
 	}
+	add("--kernel", f.kernels)
 	add("--sched", f.scheds)
 	add("--row", f.rows)
 	if f.turns != "" {
@@ -132,10 +155,10 @@ func commandLine(f runFlags, name string) string {
 	number("--threads", m.Threads)
 	number("--memory", m.MemoryMB)
 	for _, parameter := range m.Append {
-		words = append(words, "--append", "'"+strings.ReplaceAll(parameter, "'", `'\''`)+"'")
+		words = append(words, "--append", quoted(parameter))
 	}
 	for _, model := range m.NICs {
-		words = append(words, "--nic", model)
+		words = append(words, "--nic", quoted(model))
 	}
 	if m.Realtime {
 		words = append(words, "--realtime")
@@ -144,4 +167,15 @@ func commandLine(f runFlags, name string) string {
 		words = append(words, "--limit", f.limit.String())
 	}
 	return strings.Join(append(words, "--seed", fmt.Sprint(f.seed), "--repeat", fmt.Sprint(f.repeat)), " ")
+}
+
+// plainWord is what a shell takes as it stands.
+var plainWord = regexp.MustCompile(`^[A-Za-z0-9_./,:=+@%-]+$`)
+
+// quoted is a word as a shell takes it.
+func quoted(word string) string {
+	if plainWord.MatchString(word) {
+		return word
+	}
+	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }

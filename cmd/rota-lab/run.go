@@ -117,7 +117,7 @@ func (f runFlags) check(names []string) error {
 	if err := checkTurns(f.turns); err != nil {
 		return err
 	}
-	return f.checkOutputs()
+	return f.checkOutputs(names)
 }
 
 func isTerminal(w any) bool {

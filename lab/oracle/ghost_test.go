@@ -26,62 +26,6 @@ func (g ghostly) check(t *testing.T, before ...Event) {
 	})
 }
 
-// A task that takes its ghost back asks for twice what it uses between two sleeps, 0.125 ms,
-// where that is due before the deadline that its ghost has.
-func TestGhostBrief(t *testing.T) {
-	const its, deadline = 1000*ms - 2 + 2*ms, 1000*ms - 2 + 24*ms
-	const soon, next = its + 4*ms, its + 2*ms
-	runs := func(v, deadline uint64) []Event {
-		charge := at(Charge, 0, 2, v, deadline)
-		charge.Span = ms / 8
-		return []Event{{Kind: Pick, How: Rescue, TID: 2}, {Kind: Run, TID: 2}, charge, at(Leave, LeaveSleep|LeaveGhost, 2, v, deadline)}
-	}
-	back := func(how uint16, v, deadline, span uint64) Event {
-		e := at(Join, JoinGhost|how, 2, v, deadline)
-		e.Span = span
-		return e
-	}
-	asks := back(JoinBrief, its, soon, ms/4)
-	again := append([]Event{asks, at(Wait, 0, 2, its, soon)}, runs(next, soon)...)
-	for _, test := range []ghostly{
-		{"due before", []Event{asks}, ""},
-		{"with its old deadline", []Event{back(JoinBrief, its, deadline, ms/4)}, BadPlacement},
-		{"for what it used", []Event{back(JoinBrief, its, its+2*ms, ms/8)}, BadPlacement},
-		{"not said", []Event{asks, at(Leave, LeaveSleep|LeaveGhost, 2, its, soon), back(0, its, its+16*Brief, Brief)}, BadPlacement},
-		{"forgotten", []Event{asks, at(Leave, LeaveSleep|LeaveGhost, 2, its, soon), back(0, its, soon, 0)}, BadPlacement},
-		{"due after", append(again, back(0, next, soon, 0)), ""},
-		{"due after and asked for", append(again, back(JoinBrief, next, next+4*ms, ms/4)), BadPlacement},
-	} {
-		test.check(t, runs(its, deadline)...)
-	}
-}
-
-// V goes back while task 2 sleeps: where requests are brief it owes what it owed when it
-// fell asleep, beside task 1, which is all that is left.
-func TestGhostDebtGrew(t *testing.T) {
-	const v, its, owed = 1000 * ms, 1000*ms - 2 + 2*ms, 2 * ms / 3
-	const anew, grown = v + 2*owed - 1, v + 2*ms - 1
-	charge := func(tid uint32, v, deadline uint64) Event {
-		e := at(Charge, 0, tid, v, deadline)
-		e.Span = ms / 8
-		return e
-	}
-	back := func(how uint16, v uint64) []Event {
-		e := at(Join, how, 2, v, v+4*ms)
-		e.Span = ms / 4
-		return []Event{e}
-	}
-	for _, test := range []ghostly{
-		{"what it owed then", back(JoinBrief, anew), ""},
-		{"what it would owe now", back(JoinBrief, grown), BadPlacement},
-		{"nothing", back(JoinBrief, v-1), BadPlacement},
-		{"its ghost back", back(JoinBrief|JoinGhost, its), BadPlacement},
-	} {
-		test.check(t, charge(3, v-1+2*ms, v-1+whole), charge(2, its, v-2+24*ms),
-			at(Leave, LeaveSleep|LeaveGhost, 2, its, v-2+24*ms), at(Leave, 0, 3, v-1+2*ms, v-1+whole))
-	}
-}
-
 // Task 2 runs past the others' V and sleeps as a ghost.
 func TestGhosts(t *testing.T) {
 	const v, request = 1000 * ms, 48 * ms

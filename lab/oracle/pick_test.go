@@ -166,7 +166,7 @@ func TestBriefRequests(t *testing.T) {
 		{"from where it is", []Event{sleeps, back(JoinBrief, ms/4, 4*ms)}, BadPlacement},
 		{"a whole one", []Event{sleeps, back(JoinBrief, ms/4, 48*ms)}, BadPlacement},
 		{"not said", []Event{sleeps, back(0, ms/4, owed+4*ms)}, BadPlacement},
-		{"a mean", []Event{sleeps, back(JoinBrief, ms/4, owed+4*ms), again, back(JoinBrief, Brief, owed+16*Brief)}, ""},
+		{"a mean", []Event{sleeps, back(JoinBrief, ms/4, owed+4*ms), again, back(JoinBrief, ms*3/16, owed+3*ms)}, ""},
 		{"forgotten", []Event{sleeps, back(JoinBrief, ms/4, owed+4*ms), again, back(0, 0, 48*ms)}, BadPlacement},
 		{"owed a slice", []Event{more, sleeps, late(0, 0, 48*ms)}, ""},
 		{"owed a slice and asked for", []Event{more, sleeps, late(JoinBrief, ms/4, owed+28*ms)}, BadPlacement},

@@ -238,12 +238,9 @@ func saysBrief(e *Event, brief uint64) bool {
 
 // sleeps notes what a task has used since it slept last.
 func (t *task) sleeps() {
-	switch {
-	case t.uses == 0:
+	if t.uses == 0 {
 		t.uses = t.used
-	case t.used < t.uses/4:
-		t.uses = (t.uses + 3*t.used) / 4
-	default:
+	} else {
 		t.uses = (3*t.uses + t.used) / 4
 	}
 	t.used = 0
