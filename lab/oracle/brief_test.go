@@ -2,6 +2,72 @@ package oracle
 
 import "testing"
 
+// A request by what a task uses, twice the mean of what it used between sleeps, and its
+// deadline: that far after V where it is owed time.
+func TestBriefRequests(t *testing.T) {
+	const v, now = 1000*ms - 2 + 2*ms, 1024*ms - 1
+	const owed = now - (v - 1)
+	charge := at(Charge, 0, 2, v, 1000*ms-2+24*ms)
+	charge.Span = ms / 8
+	// Task 1 has had so much that 2 is owed something when it sleeps: it leaves no ghost.
+	other := at(Charge, 0, 1, 1000*ms+48*ms, 1000*ms+96*ms)
+	other.Span = 3 * ms
+	ran := []Event{{Kind: Pick, How: Dispatch, TID: 2}, {Kind: Run, TID: 2}, charge, other}
+	sleeps := at(Leave, LeaveSleep, 2, v, 0)
+	again := at(Leave, LeaveSleep, 2, v-1, 0)
+	// Task 1 has had twice as much: what 2 is owed is almost a slice.
+	more := at(Charge, 0, 1, 1000*ms+96*ms, 1000*ms+144*ms)
+	more.Span = 3 * ms
+	back := func(how uint16, span, deadline uint64) Event {
+		e := at(Join, how, 2, v-1, v-1+deadline)
+		e.Span, e.NowV = span, now
+		return e
+	}
+	late := func(how uint16, span, deadline uint64) Event {
+		e := back(how, span, deadline)
+		e.NowV += 24 * ms
+		return e
+	}
+	for _, test := range []struct {
+		name string
+		then []Event
+		want Fault
+	}{
+		{"twice of what it used", []Event{sleeps, back(JoinBrief, ms/4, owed+4*ms)}, ""},
+		{"once", []Event{sleeps, back(JoinBrief, ms/8, owed+2*ms)}, BadPlacement},
+		{"from where it is", []Event{sleeps, back(JoinBrief, ms/4, 4*ms)}, BadPlacement},
+		{"a whole one", []Event{sleeps, back(JoinBrief, ms/4, 48*ms)}, BadPlacement},
+		{"not said", []Event{sleeps, back(0, ms/4, owed+4*ms)}, BadPlacement},
+		{"a mean", []Event{sleeps, back(JoinBrief, ms/4, owed+4*ms), again, back(JoinBrief, ms*3/16, owed+3*ms)}, ""},
+		{"forgotten", []Event{sleeps, back(JoinBrief, ms/4, owed+4*ms), again, back(0, 0, 48*ms)}, BadPlacement},
+		{"owed a slice", []Event{more, sleeps, late(0, 0, 48*ms)}, ""},
+		{"owed a slice and asked for", []Event{more, sleeps, late(JoinBrief, ms/4, owed+28*ms)}, BadPlacement},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			report := Check(three(append(append([]Event(nil), ran...), test.then...)...))
+			if test.want == "" && report.Wrong() > 0 || test.want != "" && (report.Wrong() != 1 || report.Faults[test.want] != 1) {
+				t.Errorf("want %q:\n%s", test.want, report)
+			}
+		})
+	}
+}
+
+// Who uses 1 ms of a slice of 3 between two sleeps makes no brief request.
+func TestBriefPart(t *testing.T) {
+	const v, now = 1000*ms - 2 + 16*ms, 1024*ms - 1
+	charge := at(Charge, 0, 2, v, 1000*ms-2+24*ms)
+	charge.Span = ms
+	other := at(Charge, 0, 1, 1000*ms+48*ms, 1000*ms+96*ms)
+	other.Span = 3 * ms
+	asks := at(Join, JoinBrief, 2, v-1, now+32*ms)
+	asks.Span, asks.NowV = 2*ms, now
+	report := Check(three(Event{Kind: Pick, How: Dispatch, TID: 2}, Event{Kind: Run, TID: 2}, charge, other,
+		at(Leave, LeaveSleep, 2, v, 0), asks))
+	if report.Wrong() != 1 || report.Faults[BadPlacement] != 1 {
+		t.Error(report)
+	}
+}
+
 // A task that takes its ghost back asks for twice what it uses between two sleeps, 0.125 ms,
 // where that is due before the deadline that its ghost has.
 func TestGhostBrief(t *testing.T) {
