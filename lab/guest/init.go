@@ -37,6 +37,9 @@ func Main(find Functions) {
 	if err := mountAll(); err != nil {
 		powerOff("init: " + err.Error())
 	}
+	if err := seedRandom(); err != nil {
+		powerOff("init: " + err.Error())
+	}
 	if err := restKhugepaged(); err != nil {
 		powerOff("init: " + err.Error())
 	}
