@@ -147,24 +147,20 @@ static __always_inline u64 queue_brief(const struct task_ctx *taskc)
 }
 
 /*
- * How far the deadline is ahead of a task that asks for little: what it is owed and its brief
- * request, or a whole one if that is less. A brief request alone, from where the task is, would
+ * How far the deadline is ahead of a task that asks for this brief request: what it is owed and
+ * that, or a whole one if that is less. A brief request alone, from where the task is, would
  * be due before V by all that it is owed, and go before who weighs more and is due from now on.
  */
-static __always_inline u64 queue_brief_span(const struct task_ctx *taskc, u64 now_vt, u64 *brief_ns)
+static __always_inline u64 queue_brief_span(const struct task_ctx *taskc, u64 now_vt, u64 brief_ns)
 {
 	u64 span_vt;
 
-	*brief_ns = queue_brief(taskc);
-	if (!*brief_ns)
+	if (!brief_ns)
 		return taskc->request_vt;
-	span_vt = eevdf_vt(*brief_ns, taskc->weight);
+	span_vt = eevdf_vt(brief_ns, taskc->weight);
 	if (eevdf_before(taskc->vt, now_vt))
 		span_vt += now_vt - taskc->vt;
-	if (span_vt < taskc->request_vt)
-		return span_vt;
-	*brief_ns = 0;
-	return taskc->request_vt;
+	return span_vt < taskc->request_vt ? span_vt : taskc->request_vt;
 }
 
 /*
@@ -177,13 +173,15 @@ static __always_inline u64 queue_first_deadline(struct task_ctx *taskc, u64 now_
 {
 	u64 span_vt = taskc->rest_vt, brief_ns = 0;
 
-	if (!span_vt || span_vt > taskc->request_vt)
+	if (!span_vt || span_vt > taskc->request_vt) {
+		brief_ns = taskc->fresh ? 0 : queue_brief(taskc);
 		span_vt = taskc->fresh ? taskc->request_vt / 2
-				       : queue_brief_span(taskc, now_vt, &brief_ns);
+				       : queue_brief_span(taskc, now_vt, brief_ns);
+	}
 	taskc->rest_vt = 0;
 	taskc->fresh = 0;
 	taskc->deadline_vt = taskc->vt + span_vt;
-	return brief_ns;
+	return span_vt < taskc->request_vt ? brief_ns : 0;
 }
 
 /*
@@ -383,7 +381,7 @@ static __always_inline u64 queue_done(struct cpu_ctx *cpuc, u64 delta_ns, u32 bo
  */
 static __always_inline u64 queue_renew(struct task_ctx *taskc, struct cpu_queue *queue)
 {
-	u64 now_vt, brief_ns;
+	u64 now_vt;
 
 	queue_ask(queue, taskc);
 	if (taskc->used_ns * QUEUE_BRIEF_PART > taskc->slice_ns) {
@@ -391,7 +389,7 @@ static __always_inline u64 queue_renew(struct task_ctx *taskc, struct cpu_queue 
 		return 0;
 	}
 	now_vt = eevdf_now(&queue->tree);
-	taskc->deadline_vt = taskc->vt + queue_brief_span(taskc, now_vt, &brief_ns);
+	taskc->deadline_vt = taskc->vt + queue_brief_span(taskc, now_vt, queue_brief(taskc));
 	return now_vt;
 }
 
