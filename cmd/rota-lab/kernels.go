@@ -4,9 +4,10 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"os"
+	"path/filepath"
 	"text/tabwriter"
 
+	"github.com/google/renameio/v2"
 	"github.com/spf13/cobra"
 
 	"rota/lab/kernels"
@@ -122,10 +123,7 @@ func update(c *cobra.Command, s kernels.Store, path string, names []string) erro
 	if err := s.Lock.Write(&text); err != nil {
 		return err
 	}
-	if err := os.WriteFile(path+".new", text.Bytes(), 0o644); err != nil {
-		return err
-	}
-	return os.Rename(path+".new", path)
+	return renameio.WriteFile(path, text.Bytes(), 0o644, renameio.WithTempDir(filepath.Dir(path)))
 }
 
 // rowNames are the rows that were named, or all that scenarios may use.

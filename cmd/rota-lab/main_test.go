@@ -211,7 +211,7 @@ func TestOutputsAreOnlyLookedAt(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, json := range []string{"", "-", old, filepath.Join(dir, "new.json"), "/dev/null"} {
-		if err := (runFlags{json: json, report: dir, console: dir}).checkOutputs([]string{"wake"}); err != nil {
+		if err := (runFlags{json: json, report: dir, console: dir}).prepareOutputs([]string{"wake"}); err != nil {
 			t.Errorf("--json %q: %v", json, err)
 		}
 	}

@@ -15,9 +15,9 @@ import (
 	"rota/lab/scenario"
 )
 
-// checkOutputs says before the first run, which may be hours before the last, which results
-// could not be written.
-func (f runFlags) checkOutputs(names []string) error {
+// prepareOutputs makes the directories of the results, and says before the first run, which may
+// be hours before the last, which of them could not be written.
+func (f runFlags) prepareOutputs(names []string) error {
 	if f.json != "" && f.json != "-" {
 		if err := checkFile(f.json); err != nil {
 			return fmt.Errorf("--json %s: %w", f.json, err)
@@ -115,18 +115,6 @@ func (f runFlags) write(c *cobra.Command, s scenario.Scenario, r report.Results,
 	}
 	say("report: %s", path)
 	return writeResults(filepath.Join(dir, resultsFile), r)
-}
-
-func writeResults(path string, r report.Results) error {
-	out, err := os.Create(path)
-	if err != nil {
-		return fmt.Errorf("results: %w", err)
-	}
-	if err := report.Write(out, r); err != nil {
-		out.Close()
-		return err
-	}
-	return out.Close()
 }
 
 // commandLine repeats the run; the paths of outputs are left out.

@@ -62,6 +62,9 @@ func (f runFlags) run(c *cobra.Command, names []string) error {
 	if err := f.check(names); err != nil {
 		return err
 	}
+	if err := f.prepareOutputs(names); err != nil {
+		return err
+	}
 	failed := 0
 	total := 0
 	for _, name := range names {
@@ -114,10 +117,7 @@ func (f runFlags) check(names []string) error {
 	case f.twice && f.machine.Realtime:
 		return fmt.Errorf("--twice: --realtime is never the same twice")
 	}
-	if err := checkTurns(f.turns); err != nil {
-		return err
-	}
-	return f.checkOutputs(names)
+	return checkTurns(f.turns)
 }
 
 func isTerminal(w any) bool {

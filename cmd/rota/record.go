@@ -2,11 +2,13 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
+
+	"github.com/google/renameio/v2"
 
 	"rota/internal/daemon"
 	"rota/internal/sched"
@@ -75,30 +77,38 @@ func (r *recording) Close() error {
 // draft is a file that takes its name, from whatever had it, when it is whole.
 // It is new and root's alone, wherever it lies.
 type draft struct {
-	*os.File
+	*renameio.PendingFile
 	path string
-	kept bool
 }
 
 func newDraft(path string) (*draft, error) {
-	file, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*")
+	if !replaceable(path) {
+		return nil, fmt.Errorf("record %s: not a file, and would be replaced by one: name a new file", path)
+	}
+	file, err := renameio.NewPendingFile(path, renameio.WithTempDir(filepath.Dir(path)))
 	if err != nil {
 		return nil, fmt.Errorf("record: %w", err)
 	}
-	return &draft{File: file, path: path}, nil
+	return &draft{file, path}, nil
+}
+
+// replaceable tells whether a record may take a name: not that of a pipe, a device, or one of
+// the system's links to these. Another link is replaced: who may make links beside a record
+// does not choose where root writes.
+func replaceable(path string) bool {
+	info, err := os.Lstat(path)
+	if err != nil {
+		return true // there is nothing, or to make the file will say why not
+	}
+	return info.Mode().IsRegular() || info.Mode().Type() == fs.ModeSymlink && filepath.Dir(path) != "/dev"
 }
 
 // keep gives the file its name.
-func (d *draft) keep() error {
-	err := errors.Join(d.Close(), os.Rename(d.Name(), d.path))
-	d.kept = err == nil
-	return err
-}
+func (d *draft) keep() error { return d.CloseAtomicallyReplace() }
 
 // drop removes what was not kept; a nil draft is none.
 func (d *draft) drop() {
-	if d != nil && !d.kept {
-		d.Close()
-		os.Remove(d.Name())
+	if d != nil {
+		d.Cleanup()
 	}
 }

@@ -5,7 +5,10 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
+
+	"golang.org/x/sys/unix"
 
 	"rota/internal/sched"
 )
@@ -52,6 +55,25 @@ func TestDraft(t *testing.T) {
 	}
 	var none *draft
 	none.drop()
+}
+
+// What is no file keeps its name.
+func TestDraftOfNoFile(t *testing.T) {
+	dir := t.TempDir()
+	pipe := filepath.Join(dir, "pipe")
+	if err := unix.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{pipe, dir, "/dev/null", "/dev/stdout"} {
+		d, err := newDraft(path)
+		if err == nil || !strings.Contains(err.Error(), path) {
+			t.Errorf("%s: error %v", path, err)
+		}
+		d.drop()
+	}
+	if left, _ := os.ReadDir(dir); len(left) != 1 {
+		t.Errorf("left behind: %v", left)
+	}
 }
 
 // A load that fails leaves an older record alone, and nothing else behind.

@@ -8,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 	"syscall"
+
+	"github.com/google/renameio/v2"
 )
 
 // ReadText reads the text of a file as Read does, for Replace.
@@ -44,11 +46,11 @@ func Replace(path string, old, text []byte) error {
 
 // replace writes beside the file, on the same file system, and renames.
 func replace(file string, info fs.FileInfo, text []byte) error {
-	f, err := os.CreateTemp(filepath.Dir(file), "."+filepath.Base(file)+".*")
+	f, err := renameio.NewPendingFile(file, renameio.WithTempDir(filepath.Dir(file)))
 	if err != nil {
 		return err
 	}
-	defer os.Remove(f.Name()) // it is not there any more when all went well
+	defer f.Cleanup() // does nothing when all went well
 	_, err = f.Write(text)
 	if owner, ok := info.Sys().(*syscall.Stat_t); ok && err == nil {
 		err = f.Chown(int(owner.Uid), int(owner.Gid))
@@ -57,11 +59,8 @@ func replace(file string, info fs.FileInfo, text []byte) error {
 	if err == nil {
 		err = f.Chmod(info.Mode().Perm())
 	}
-	if err == nil {
-		err = f.Sync()
-	}
-	if err := errors.Join(err, f.Close()); err != nil {
+	if err != nil {
 		return err
 	}
-	return os.Rename(f.Name(), file)
+	return f.CloseAtomicallyReplace()
 }

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/google/renameio/v2"
 	"github.com/klauspost/compress/zstd"
 	"github.com/pierrec/lz4/v4"
 	"github.com/therootcompany/xz"
@@ -103,16 +104,7 @@ func addVmlinux(tree, image string) error {
 	if err := removePauses(kernel.Bytes()); err != nil {
 		return err
 	}
-	f, err := os.CreateTemp(tree, ".boot-")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(f.Name())
-	_, err = f.Write(kernel.Bytes())
-	if err := errors.Join(err, f.Chmod(0o644), f.Close()); err != nil {
-		return err
-	}
-	return os.Rename(f.Name(), filepath.Join(tree, bootFile))
+	return renameio.WriteFile(filepath.Join(tree, bootFile), kernel.Bytes(), 0o644, renameio.WithTempDir(tree), renameio.IgnoreUmask())
 }
 
 // hasPVH reports whether the ELF kernel has the note of the entry that QEMU

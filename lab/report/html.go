@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/google/renameio/v2"
 )
 
 //go:embed page.html
@@ -89,22 +91,15 @@ func HTML(dir string, r Results, info Info) (string, error) {
 		return "", fmt.Errorf("report directory: %w", err)
 	}
 	path := filepath.Join(dir, "index.html")
-	f, err := os.CreateTemp(dir, ".index-*.html")
+	f, err := renameio.NewPendingFile(path, renameio.WithTempDir(dir), renameio.WithStaticPermissions(0o644))
 	if err != nil {
 		return "", fmt.Errorf("report: %w", err)
 	}
-	defer os.Remove(f.Name())
-	err = Page(f, r, info)
-	if closeErr := f.Close(); err == nil && closeErr != nil {
-		err = fmt.Errorf("report: %w", closeErr)
-	}
-	if err != nil {
+	defer f.Cleanup() // does nothing when all went well
+	if err := Page(f, r, info); err != nil {
 		return "", err
 	}
-	if err := os.Chmod(f.Name(), 0o644); err != nil {
-		return "", fmt.Errorf("report: %w", err)
-	}
-	if err := os.Rename(f.Name(), path); err != nil {
+	if err := f.CloseAtomicallyReplace(); err != nil {
 		return "", fmt.Errorf("report: %w", err)
 	}
 	return path, nil

@@ -257,6 +257,9 @@ func TestHTML(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if st, err := os.Stat(path); err != nil || st.Mode() != 0o644 {
+		t.Errorf("mode %v, error %v: everybody may read it", st.Mode(), err)
+	}
 	page := string(data)
 	for _, forbidden := range []string{"<script", "http-equiv", "<link", "url(", " src=", "#0102", "ZgotmplZ", "NaN", "font-family:Liberation"} {
 		if strings.Contains(page, forbidden) {
