@@ -109,6 +109,7 @@ struct cpu_ctx {
 	u32 curr_hog;	 /* what runs, or ran last, has not slept for long */
 	u32 waking_pair; /* the last two of whom one was to be put off */
 	u32 put_off;	 /* somebody waits though this turn could have ended for it */
+	u64 heavy_vt;	 /* deadline of a far heavier one who waits behind others, 0: nobody */
 	u32 brief_next;	 /* who takes this CPU will soon have left it again */
 	u32 aside;	 /* who ran is in the local queue, and goes on after that */
 	u64 aside_at_ns; /* since when */

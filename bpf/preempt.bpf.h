@@ -8,7 +8,8 @@
  * How: a task that wakes, or comes from another CPU, is compared with the one that runs:
  * by the choice that would be made now, and by how far that one is protected (runToParity,
  * preemptShort). Where it is to have the CPU later, and long before a tick, the
- * timer ends the turn then.
+ * timer ends the turn then. Who weighs far more has the turn end even where others are first, and
+ * these go on for no more than their requests.
  *
  * Limits: it is compared with what runs, the first few by deadline and the first few of the
  * parked; when it is none of theirs to decide it has to wait for the next choice.
@@ -17,6 +18,7 @@
 #define PREEMPT_TIE_VT 16000	  /* 1 us at nice 0: closer than this is level */
 #define PREEMPT_QUANTUM_NS 350000 /* for so long a turn is safe from brief requests, too */
 #define PREEMPT_DEFER_NS 2000000  /* when a turn has lasted so long, who was put off is looked at */
+#define PREEMPT_HEAVY 2		  /* who weighs so many times as much is far heavier */
 #define PREEMPT_LOOKS 8		  /* tasks that a wake-up looks at to see whether it is the next */
 
 /* Is who has this virtual time eligible, or level with V? */
@@ -218,13 +220,55 @@ __noinline bool preempt_defers(const struct task_ctx *taskc, u32 cpu, u64 now_ns
 	return true;
 }
 
-/* Would it have taken the CPU, were it not for somebody who was put off and is due sooner? */
-static __always_inline bool preempt_hurries(const struct task_ctx *taskc, struct cpu_ctx *cpuc,
-					    u32 cpu, u64 now_ns)
+/* Does it weigh so much more that what runs is not to go on only because others are due sooner? */
+static __always_inline bool preempt_outweighs(const struct task_ctx *taskc,
+					      const struct cpu_ctx *cpuc)
 {
-	return cpuc->put_off && preempt_may_end(cpuc, taskc->tier) &&
-	       preempt_is_due(taskc->vt, eevdf_now(&cpu_queue(cpuc, taskc->tier)->tree)) &&
-	       !preempt_defers(taskc, cpu, now_ns);
+	return taskc->weight / PREEMPT_HEAVY > cpuc->curr_weight && taskc->tier == ROTA_FAIR;
+}
+
+/*
+ * Would it have taken the CPU, were it not for somebody who waits and is due sooner? That is a reason
+ * to end the turn where that one was put off, and for a far heavier one that what runs, which has
+ * had its share or is due later, does not keep waiting by right: turns that end at ticks would have
+ * it wait for the whole slices of all who are due sooner, and they need go on for their requests only.
+ */
+static bool preempt_hurries(const struct task_ctx *taskc, struct cpu_ctx *cpuc, u32 cpu, u64 now_ns)
+{
+	bool heavy = preempt_outweighs(taskc, cpuc);
+	u64 now_vt;
+
+	if (!(heavy || cpuc->put_off) || !preempt_may_end(cpuc, taskc->tier))
+		return false;
+	now_vt = eevdf_now(&cpu_queue(cpuc, taskc->tier)->tree);
+	if (!preempt_is_due(taskc->vt, now_vt))
+		return false;
+	if (!heavy)
+		return !preempt_defers(taskc, cpu, now_ns);
+	if (eevdf_before(cpuc->curr_vt + PREEMPT_TIE_VT, now_vt) &&
+	    !eevdf_before(taskc->deadline_vt, cpuc->curr_deadline_vt))
+		return false;
+	cpuc->heavy_vt = taskc->deadline_vt;
+	return true;
+}
+
+/*
+ * A turn has begun, or goes on, while somebody far heavier waits: it ends with its request. Who
+ * was chosen though due later shows that nobody of that kind waits any more, or that one owes.
+ */
+static __always_inline void preempt_end_for_heavy(struct cpu_ctx *cpuc, bool chosen)
+{
+	u64 end_ns;
+
+	if (chosen && !eevdf_before(cpuc->curr_deadline_vt, cpuc->heavy_vt)) {
+		cpuc->heavy_vt = 0;
+		return;
+	}
+	end_ns = cpuc->curr_at_ns +
+		 eevdf_ns(cpuc->curr_deadline_vt - cpuc->curr_vt, cpuc->curr_weight);
+	if (eevdf_before(end_ns, cpuc->curr_end_ns))
+		cpuc->curr_end_ns = end_ns;
+	cpuc->curr_exact = 1;
 }
 
 /*
