@@ -101,18 +101,19 @@ struct cpu_ctx {
 	u32 limited_looks;	    /* at how many of these one pass has looked */
 	u64 limited_at_ns;	    /* when to look at these again */
 	u64 adopt_at_ns;	    /* when to look at those of other CPUs */
-	u32 local_taken; /* a task went, or goes, to the local queue and has not run yet */
-	u32 took_head;	 /* the next to run was the head of its queue */
-	u32 hog_weight;	 /* of the one that ran last of those who don't sleep */
-	u32 uneven;	 /* for so many turns of such more their weights differ */
-	u32 curr_exact;	 /* what runs is to have no more than to curr_end_ns */
-	u32 curr_hog;	 /* what runs, or ran last, has not slept for long */
-	u32 waking_pair; /* the last two of whom one was to be put off */
-	u32 put_off;	 /* somebody waits though this turn could have ended for it */
-	u64 heavy_vt;	 /* deadline of a far heavier one who waits behind others, 0: nobody */
-	u32 brief_next;	 /* who takes this CPU will soon have left it again */
-	u32 aside;	 /* who ran is in the local queue, and goes on after that */
-	u64 aside_at_ns; /* since when */
+	u32 local_taken;  /* a task went, or goes, to the local queue and has not run yet */
+	u32 took_head;	  /* the next to run was the head of its queue */
+	u32 hog_weight;	  /* of the one that ran last of those who don't sleep */
+	u32 uneven;	  /* for so many turns of such more their weights differ */
+	u32 curr_exact;	  /* what runs is to have no more than to curr_end_ns */
+	u32 curr_hog;	  /* what runs, or ran last, has not slept for long */
+	u32 waking_pair;  /* the last two of whom one was to be put off */
+	u32 put_off;	  /* somebody waits though this turn could have ended for it */
+	u32 heavy_weight; /* of a far heavier one who waits behind others, 0: nobody; a hint */
+	u64 heavy_vt;	  /* its deadline */
+	u32 brief_next;	  /* who takes this CPU will soon have left it again */
+	u32 aside;	  /* who ran is in the local queue, and goes on after that */
+	u64 aside_at_ns;  /* since when */
 	/* Boosted tasks that this CPU is to take: a ring, see inherit_call(). */
 	u32 calls[CPU_CALLS];
 	u32 called;	    /* atomic add; partner: inherit_answer() */

@@ -18,7 +18,7 @@
 #define PREEMPT_TIE_VT 16000	  /* 1 us at nice 0: closer than this is level */
 #define PREEMPT_QUANTUM_NS 350000 /* for so long a turn is safe from brief requests, too */
 #define PREEMPT_DEFER_NS 2000000  /* when a turn has lasted so long, who was put off is looked at */
-#define PREEMPT_HEAVY 2		  /* who weighs so many times as much is far heavier */
+#define PREEMPT_HEAVY 2		  /* who weighs more than so many times as much is far heavier */
 #define PREEMPT_LOOKS 8		  /* tasks that a wake-up looks at to see whether it is the next */
 
 /* Is who has this virtual time eligible, or level with V? */
@@ -220,22 +220,26 @@ __noinline bool preempt_defers(const struct task_ctx *taskc, u32 cpu, u64 now_ns
 	return true;
 }
 
-/* Does it weigh so much more that what runs is not to go on only because others are due sooner? */
-static __always_inline bool preempt_outweighs(const struct task_ctx *taskc,
-					      const struct cpu_ctx *cpuc)
+/* A far heavier one waits behind others from now on: the heaviest is remembered, or the one due last. */
+static __always_inline void preempt_note_heavy(const struct task_ctx *taskc, struct cpu_ctx *cpuc)
 {
-	return taskc->weight / PREEMPT_HEAVY > cpuc->curr_weight && taskc->tier == ROTA_FAIR;
+	if (cpuc->heavy_weight > taskc->weight ||
+	    (cpuc->heavy_weight == taskc->weight &&
+	     !eevdf_before(cpuc->heavy_vt, taskc->deadline_vt)))
+		return;
+	cpuc->heavy_vt = taskc->deadline_vt;
+	cpuc->heavy_weight = taskc->weight;
 }
 
 /*
  * Would it have taken the CPU, were it not for somebody who waits and is due sooner? That is a reason
- * to end the turn where that one was put off, and for a far heavier one that what runs, which has
- * had its share or is due later, does not keep waiting by right: turns that end at ticks would have
- * it wait for the whole slices of all who are due sooner, and they need go on for their requests only.
+ * to end the turn where that one was put off, and for a far heavier one unless what runs is owed and
+ * due sooner: turns that end at ticks would have it wait for the whole slices of all who are due
+ * sooner, and they need go on for their requests only.
  */
 static bool preempt_hurries(const struct task_ctx *taskc, struct cpu_ctx *cpuc, u32 cpu, u64 now_ns)
 {
-	bool heavy = preempt_outweighs(taskc, cpuc);
+	bool heavy = taskc->tier == ROTA_FAIR && taskc->weight > PREEMPT_HEAVY * cpuc->curr_weight;
 	u64 now_vt;
 
 	if (!(heavy || cpuc->put_off) || !preempt_may_end(cpuc, taskc->tier))
@@ -247,24 +251,24 @@ static bool preempt_hurries(const struct task_ctx *taskc, struct cpu_ctx *cpuc, 
 		return !preempt_defers(taskc, cpu, now_ns);
 	if (eevdf_before(cpuc->curr_vt + PREEMPT_TIE_VT, now_vt) &&
 	    !eevdf_before(taskc->deadline_vt, cpuc->curr_deadline_vt))
-		return false;
-	cpuc->heavy_vt = taskc->deadline_vt;
+		return cpuc->put_off;
+	preempt_note_heavy(taskc, cpuc);
 	return true;
 }
 
 /*
- * A turn has begun, or goes on, while somebody far heavier waits: it ends with its request. Who
- * was chosen though due later shows that nobody of that kind waits any more, or that one owes.
+ * A turn has begun, or goes on, while somebody far heavier may wait: it ends with its request. Who
+ * was chosen though due later shows that none does any more, or that it owes.
  */
 static __always_inline void preempt_end_for_heavy(struct cpu_ctx *cpuc, bool chosen)
 {
 	u64 end_ns;
 
-	if (chosen && !eevdf_before(cpuc->curr_deadline_vt, cpuc->heavy_vt)) {
-		cpuc->heavy_vt = 0;
+	if (chosen && !eevdf_before(cpuc->curr_deadline_vt, cpuc->heavy_vt))
+		cpuc->heavy_weight = 0;
+	if (cpuc->heavy_weight <= PREEMPT_HEAVY * cpuc->curr_weight)
 		return;
-	}
-	end_ns = cpuc->curr_at_ns +
+	end_ns = cpuc->curr_at_ns + TIMER_NEAR_NS +
 		 eevdf_ns(cpuc->curr_deadline_vt - cpuc->curr_vt, cpuc->curr_weight);
 	if (eevdf_before(end_ns, cpuc->curr_end_ns))
 		cpuc->curr_end_ns = end_ns;

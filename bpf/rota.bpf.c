@@ -307,7 +307,7 @@ static __always_inline void watch_turn(struct cpu_ctx *cpuc, u32 tier, u32 cpu, 
 		preempt_end_in_time(cpuc);
 	if (!cpu_waiting(cpu_queue(cpuc, tier)))
 		return;
-	if (cpuc->heavy_vt && tier == ROTA_FAIR)
+	if (cpuc->heavy_weight && preempt_may_end(cpuc, ROTA_FAIR))
 		preempt_end_for_heavy(cpuc, chosen);
 	if (cpuc->curr_hog && cpuc->queues[0].briefs && preempt_cut_begun(cpu, now_ns) && !chosen)
 		scx_bpf_kick_cpu(cpu, KICK_PREEMPT);

@@ -14,17 +14,19 @@ import (
 	"rota/lab/report"
 )
 
-// writeResults writes results, which may have taken hours. When that fails, older ones stay.
+// writeResults writes results, which may have taken hours. When that fails, older ones stay,
+// unless they can only be written in their place.
 func writeResults(path string, r report.Results) error {
 	var text bytes.Buffer
 	if err := report.Write(&text, r); err != nil {
 		return err
 	}
-	err := errInPlace
-	if file, old, ok := replaceable(path); ok {
+	file, old, ok := replaceable(path)
+	var err error
+	if ok {
 		err = replace(file, old, text.Bytes())
 	}
-	if inPlace(err) {
+	if !ok || inPlace(err) {
 		err = os.WriteFile(path, text.Bytes(), 0o666)
 	}
 	if err != nil {
@@ -33,18 +35,10 @@ func writeResults(path string, r report.Results) error {
 	return nil
 }
 
-// errInPlace says that what is at a path must stay, and only what is in it may change.
-var errInPlace = errors.New("can only be written in its place")
-
 // inPlace tells whether a file can be written in its place only: nobody may make another one
 // beside it, give that to its owner, or rename it (a file that was mounted into a container).
 func inPlace(err error) bool {
-	for _, reason := range []error{errInPlace, fs.ErrPermission, syscall.EROFS, syscall.EBUSY} {
-		if errors.Is(err, reason) {
-			return true
-		}
-	}
-	return false
+	return errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS) || errors.Is(err, syscall.EBUSY)
 }
 
 // replaceable finds the file that a path leads to, if a new one may have its name: not a pipe

@@ -83,7 +83,7 @@ type draft struct {
 
 func newDraft(path string) (*draft, error) {
 	if !replaceable(path) {
-		return nil, fmt.Errorf("record %s: not a file, and would be replaced by one: name a new file", path)
+		return nil, fmt.Errorf("record %s: not a regular file: name a new file", path)
 	}
 	file, err := renameio.NewPendingFile(path, renameio.WithTempDir(filepath.Dir(path)))
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 
 // seedRandom gives the kernel as much to make random numbers of as it asks for, the same in
 // every run. A real machine has it within a second; a guest without devices and without RDRAND
-// has it never, and until then all random numbers cost more, which the kernel needs for each
-// slab of memory: docs/decisions/0024-random.md. A reader of /dev/random would wait for ever.
+// mostly never had it, and until then all random numbers cost more, which the kernel needs for
+// each slab of memory: docs/decisions/0024-random.md.
 func seedRandom() error {
 	// struct rand_pool_info with a buffer.
 	pool := struct {
