@@ -207,7 +207,7 @@ static void pick_enqueue(struct task_struct *p, struct task_ctx *taskc, struct c
 	}
 	/* Second in line, after one that went to the local queue, or out of turn. */
 	if (preempts || preempt_gives_way(cpuc, taskc->tier) ||
-	    (comes && !may && preempt_hurries(taskc, cpuc, cpu, now_ns)) ||
+	    (comes && !may && preempt_hurries(taskc, cpuc, cpu, wakes, now_ns)) ||
 	    (wakes && preempt_cut_turn(taskc, cpuc, now_ns)))
 		scx_bpf_kick_cpu(cpu, KICK_PREEMPT);
 	else if (timer_wanted(cpuc))

@@ -233,13 +233,15 @@ static __always_inline void preempt_note_heavy(const struct task_ctx *taskc, str
 
 /*
  * Would it have taken the CPU, were it not for somebody who waits and is due sooner? That is a reason
- * to end the turn where that one was put off, and for a far heavier one unless what runs is owed and
- * due sooner: turns that end at ticks would have it wait for the whole slices of all who are due
+ * to end the turn where that one was put off, and for a far heavier one that wakes, unless what runs
+ * is owed and due sooner: turns that end at ticks would have it wait for the whole slices of all who are due
  * sooner, and they need go on for their requests only.
  */
-static bool preempt_hurries(const struct task_ctx *taskc, struct cpu_ctx *cpuc, u32 cpu, u64 now_ns)
+static bool preempt_hurries(const struct task_ctx *taskc, struct cpu_ctx *cpuc, u32 cpu, bool wakes,
+			    u64 now_ns)
 {
-	bool heavy = taskc->tier == ROTA_FAIR && taskc->weight > PREEMPT_HEAVY * cpuc->curr_weight;
+	bool heavy = wakes && taskc->tier == ROTA_FAIR &&
+		     taskc->weight > PREEMPT_HEAVY * cpuc->curr_weight;
 	u64 now_vt;
 
 	if (!(heavy || cpuc->put_off) || !preempt_may_end(cpuc, taskc->tier))
