@@ -27,6 +27,12 @@ static __always_inline bool preempt_is_due(u64 vt, u64 now_vt)
 	return !eevdf_before(now_vt + PREEMPT_TIE_VT, vt);
 }
 
+/* Is what runs owed, so that it may keep the CPU? */
+static __always_inline bool preempt_is_owed(const struct cpu_ctx *cpuc, u64 now_vt)
+{
+	return eevdf_before(cpuc->curr_vt + PREEMPT_TIE_VT, now_vt);
+}
+
 /*
  * How far a task that was just picked keeps the CPU: for its request, or as
  * long as the shortest among those who wait is.
@@ -143,8 +149,7 @@ static bool preempt_allowed(const struct task_ctx *taskc, struct cpu_ctx *cpuc, 
 	now_vt = eevdf_now(&queue->tree);
 	if (!preempt_is_due(taskc->vt, now_vt))
 		return false;
-	/* Has the running task had its share? Else it may keep the CPU. */
-	if (eevdf_before(cpuc->curr_vt + PREEMPT_TIE_VT, now_vt) &&
+	if (preempt_is_owed(cpuc, now_vt) &&
 	    (preempt_protected(taskc, cpuc) ||
 	     !eevdf_before(taskc->deadline_vt, cpuc->curr_deadline_vt)))
 		return false;
@@ -188,14 +193,18 @@ static __always_inline bool preempt_are_partners(const struct task_ctx *taskc, s
 	return cpuc->waking_pair == before;
 }
 
-/* A turn that has put somebody off ends in time for a choice. */
-static __always_inline void preempt_end_in_time(struct cpu_ctx *cpuc)
+/* The turn of what runs ends then, at the latest, and exactly so. */
+static __always_inline void preempt_end_by(struct cpu_ctx *cpuc, u64 end_ns)
 {
-	u64 end_ns = cpuc->curr_since_ns + PREEMPT_DEFER_NS;
-
 	if (eevdf_before(end_ns, cpuc->curr_end_ns))
 		cpuc->curr_end_ns = end_ns;
 	cpuc->curr_exact = 1;
+}
+
+/* A turn that has put somebody off ends in time for a choice. */
+static __always_inline void preempt_end_in_time(struct cpu_ctx *cpuc)
+{
+	preempt_end_by(cpuc, cpuc->curr_since_ns + PREEMPT_DEFER_NS);
 }
 
 /*
@@ -220,7 +229,10 @@ __noinline bool preempt_defers(const struct task_ctx *taskc, u32 cpu, u64 now_ns
 	return true;
 }
 
-/* A far heavier one waits behind others from now on: the heaviest is remembered, or the one due last. */
+/*
+ * A far heavier one waits behind others from now on: the heaviest is remembered, and of several of
+ * that weight the one due last.
+ */
 static __always_inline void preempt_note_heavy(const struct task_ctx *taskc, struct cpu_ctx *cpuc)
 {
 	if (cpuc->heavy_weight > taskc->weight ||
@@ -232,10 +244,10 @@ static __always_inline void preempt_note_heavy(const struct task_ctx *taskc, str
 }
 
 /*
- * Would it have taken the CPU, were it not for somebody who waits and is due sooner? That is a reason
- * to end the turn where that one was put off, and for a far heavier one that wakes, unless what runs
- * is owed and due sooner: turns that end at ticks would have it wait for the whole slices of all who are due
- * sooner, and they need go on for their requests only.
+ * Would it have taken the CPU, were it not for somebody who waits and is due sooner? That is a
+ * reason to end the turn where that one was put off, and for a far heavier one that wakes, unless
+ * what runs is owed and due sooner: turns that end at ticks would have it wait for the whole slices
+ * of all who are due sooner, and they need go on for their requests only.
  */
 static bool preempt_hurries(const struct task_ctx *taskc, struct cpu_ctx *cpuc, u32 cpu, bool wakes,
 			    u64 now_ns)
@@ -251,7 +263,7 @@ static bool preempt_hurries(const struct task_ctx *taskc, struct cpu_ctx *cpuc, 
 		return false;
 	if (!heavy)
 		return !preempt_defers(taskc, cpu, now_ns);
-	if (eevdf_before(cpuc->curr_vt + PREEMPT_TIE_VT, now_vt) &&
+	if (preempt_is_owed(cpuc, now_vt) &&
 	    !eevdf_before(taskc->deadline_vt, cpuc->curr_deadline_vt))
 		return cpuc->put_off;
 	preempt_note_heavy(taskc, cpuc);
@@ -264,17 +276,13 @@ static bool preempt_hurries(const struct task_ctx *taskc, struct cpu_ctx *cpuc, 
  */
 static __always_inline void preempt_end_for_heavy(struct cpu_ctx *cpuc, bool chosen)
 {
-	u64 end_ns;
-
 	if (chosen && !eevdf_before(cpuc->curr_deadline_vt, cpuc->heavy_vt))
 		cpuc->heavy_weight = 0;
 	if (cpuc->heavy_weight <= PREEMPT_HEAVY * cpuc->curr_weight)
 		return;
-	end_ns = cpuc->curr_at_ns + TIMER_NEAR_NS +
-		 eevdf_ns(cpuc->curr_deadline_vt - cpuc->curr_vt, cpuc->curr_weight);
-	if (eevdf_before(end_ns, cpuc->curr_end_ns))
-		cpuc->curr_end_ns = end_ns;
-	cpuc->curr_exact = 1;
+	preempt_end_by(cpuc,
+		       cpuc->curr_at_ns + TIMER_NEAR_NS +
+			       eevdf_ns(cpuc->curr_deadline_vt - cpuc->curr_vt, cpuc->curr_weight));
 }
 
 /*
