@@ -140,6 +140,8 @@ func TestCommandsRefuse(t *testing.T) {
 		"run":                                       "requires at least 1 arg",
 		"run wake --repeat 0":                       "--repeat 0: must be 1..1000",
 		"run wake --jobs 0":                         "--jobs 0: must be 1..256",
+		"run wake --memory 1":                       "machine: 1 MB of memory: must be 128..",
+		"run wake --cpus 4 --threads 3":             "must be 4 CPUs",
 		"run wake ping --json x":                    "a results file holds one scenario",
 		"run wake --json /no/such/x":                "--json /no/such/x: ",
 		"run wake --json " + dir:                    "--json " + dir + ": ",

@@ -117,6 +117,9 @@ func (f runFlags) check(names []string) error {
 	case f.twice && f.machine.Realtime:
 		return fmt.Errorf("--twice: --realtime is never the same twice")
 	}
+	if err := f.machine.Check(); err != nil {
+		return err
+	}
 	return checkTurns(f.turns)
 }
 

@@ -98,8 +98,10 @@ func (m Machine) withDefaults() Machine {
 	return m
 }
 
-// check refuses what QEMU would refuse less clearly.
-func (m Machine) check() error {
+// Check refuses a size, a topology or a network card that no machine can have, for who would
+// know so before the first of many runs. Zero values stand for their defaults.
+func (m Machine) Check() error {
+	m = m.withDefaults()
 	if m.CPUs < 1 || m.CPUs > maxCPUs {
 		return fmt.Errorf("machine: %d CPUs: must be 1..%d", m.CPUs, maxCPUs)
 	}
@@ -113,6 +115,14 @@ func (m Machine) check() error {
 		if !nicModel.MatchString(model) {
 			return fmt.Errorf("machine: network card %q: is no model of QEMU's: take e1000e, virtio-net-pci or another of: %s -device help", model, m.Arch.QEMU)
 		}
+	}
+	return nil
+}
+
+// check refuses what QEMU would refuse less clearly.
+func (m Machine) check() error {
+	if err := m.Check(); err != nil {
+		return err
 	}
 	for _, file := range []string{m.Kernel, m.Initramfs} {
 		if _, err := os.Stat(file); err != nil {
