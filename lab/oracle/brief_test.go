@@ -138,7 +138,7 @@ func TestGhostDebtGrew(t *testing.T) {
 
 // TestAsks: a brief request is measured by the slice, also where the task asks for less than that.
 func TestAsks(t *testing.T) {
-	for _, c := range []struct{ uses, slice, whole, want uint64 }{
+	for _, c := range []struct{ uses, request, slice, want uint64 }{
 		{50_000, 3 * ms, 3 * ms, Brief},
 		{150_000, 3 * ms, 3 * ms, 300_000},
 		{200_000, 3 * ms, 3 * ms, 0},
@@ -148,8 +148,8 @@ func TestAsks(t *testing.T) {
 		{0, 3 * ms, 3 * ms, 0},
 	} {
 		r := &replay{brief: true}
-		if got := r.asks(&task{uses: c.uses}, uint32(c.slice), uint32(c.whole)); got != c.want {
-			t.Errorf("uses %d ns, asks for %d of %d: %d ns, want %d", c.uses, c.slice, c.whole, got, c.want)
+		if got := r.asks(&task{uses: c.uses}, uint32(c.request), uint32(c.slice)); got != c.want {
+			t.Errorf("uses %d ns, asks for %d of %d: %d ns, want %d", c.uses, c.request, c.slice, got, c.want)
 		}
 	}
 }
@@ -169,10 +169,10 @@ func TestFollowing(t *testing.T) {
 		{0, 0, 3 * ms, 0, 3 * ms},
 	} {
 		r, q := &replay{brief: true, tasks: map[uint32]*task{1: {uses: c.uses, used: c.used}}}, newQueue(0, 1)
-		asks := &client{tid: 1, weight: 512, slice: uint32(c.request), v: 1 << 40}
+		asks := &client{tid: 1, weight: 512, request: uint32(c.request), v: 1 << 40}
 		q.join(asks)
-		q.join(&client{tid: 2, weight: 512, slice: 3 * ms, v: 1<<40 + virtual(2*c.owed, 512)})
-		got := r.following(q, asks, &Event{TID: 1, Whole: 3 * ms, NowV: q.now()})
+		q.join(&client{tid: 2, weight: 512, request: 3 * ms, v: 1<<40 + virtual(2*c.owed, 512)})
+		got := r.following(q, asks, &Event{TID: 1, Slice: 3 * ms, NowV: q.now()})
 		if want := virtual(c.want, 512); got != want {
 			t.Errorf("uses %d ns, used %d, asks for %d: then %d, want %d", c.uses, c.used, c.request, got, want)
 		}

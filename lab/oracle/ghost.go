@@ -157,7 +157,7 @@ func (r *replay) takeBack(t *task, e *Event, ghost *client, now uint64) {
 		r.fault(BadPlacement, e, r.foreign(e, q), "it takes back a ghost that is not there")
 		return
 	}
-	deadline, asked := ghost.deadline, r.asks(t, e.Slice, e.Whole)
+	deadline, asked := ghost.deadline, r.asks(t, e.Request, e.Slice)
 	if soon := ghost.v + virtual(asked, e.Weight); asked > 0 && before(soon, deadline) {
 		deadline = soon
 	} else {
@@ -210,7 +210,7 @@ func (r *replay) checkGhost(q *queue, c *client, e *Event, now uint64) {
 	if e.How&LeaveSleep == 0 || owes < -roundV-int64(c.aheads) {
 		r.fault(BadLeave, e, r.foreign(e, q), "it leaves a ghost: sleeps %t, v - V %d", e.How&LeaveSleep != 0, owes)
 	}
-	right := now + uint64(min(owes, limit(c.weight, c.slice)))
+	right := now + uint64(min(owes, limit(c.weight, c.request)))
 	if far(right, e.V) > roundV+uint64(c.aheads) {
 		r.fault(BadLeave, e, r.foreign(e, q), "ghost at v %d, must be %d: v %d, V %d", e.V, right, c.v, now)
 	}

@@ -114,7 +114,7 @@ func (d *duet) step() {
 func (d *duet) join() {
 	d.next++
 	weights := []uint32{1, 15, 335, 1024, 3121, 88761}
-	c := &client{tid: d.next, weight: weights[d.random.IntN(len(weights))], slice: 3_000_000, state: waiting}
+	c := &client{tid: d.next, weight: weights[d.random.IntN(len(weights))], request: 3_000_000, state: waiting}
 	lag := d.random.Int64N(50_000_000)
 	if d.q.weight == 0 {
 		lag = 0 // nobody owes it anything
@@ -125,7 +125,7 @@ func (d *duet) join() {
 		c.v = placed(c.v, lag, d.q.weight, c.weight) + 1
 		d.expect[len(d.expect)-1].place = c.v
 	}
-	c.deadline = c.v + c.request()
+	c.deadline = c.v + c.requestVT()
 	d.q.join(c)
 	d.order = append(d.order, c)
 	d.say("join", uint64(c.weight), 0, d.now())

@@ -23,7 +23,7 @@ type bounds struct {
 
 // outOfTurn notes that a task runs although it may not be eligible.
 func (q *queue) outOfTurn(c *client) {
-	turn := float64(c.slice) + Tick
+	turn := float64(c.request) + Tick
 	c.bounds.extra += turn
 	q.jumps.up += turn * unitsPerNs / float64(max(q.weight, 1))
 }
@@ -58,7 +58,7 @@ func (r *replay) lags(q *queue, e *Event) {
 			b.both, b.brought = q.jumps.up+q.jumps.down, min(b.brought, 0)
 		}
 		weight := float64(c.weight) / unitsPerNs
-		low := -(float64(c.slice) + turn) - b.extra - weight*(q.jumps.down-b.down) + min(b.brought, 0)
+		low := -(float64(c.request) + turn) - b.extra - weight*(q.jumps.down-b.down) + min(b.brought, 0)
 		high := float64(q.longest) + turn + weight*(q.jumps.up+q.jumps.down-b.both) + max(b.brought, 0)
 		out := lag < low || lag > high
 		if out && !b.out {

@@ -43,7 +43,7 @@ const (
 type client struct {
 	tid         uint32
 	weight      uint32
-	slice       uint32 // length of a request, ns
+	request     uint32 // what it asks for at a time, ns
 	v, deadline uint64
 	ahead       uint64 // charged in advance, in the sums only
 	aheadNs     uint64
@@ -64,8 +64,8 @@ type client struct {
 // at is the client's virtual time as V sees it.
 func (c *client) at() uint64 { return c.v + c.ahead }
 
-// request is the length of the client's request in virtual time.
-func (c *client) request() uint64 { return virtual(uint64(c.slice), c.weight) }
+// requestVT is the length of the client's request in virtual time.
+func (c *client) requestVT() uint64 { return virtual(uint64(c.request), c.weight) }
 
 // queue is the ideal queue: V is the mean of the virtual times of all that
 // compete, weighted, and nothing else is kept of it. Sums are exact, of
@@ -85,7 +85,7 @@ type queue struct {
 	still   uint64 // V of the queue while it is empty
 	room    uint64 // V before ghosts made room for the next event's, 0: they did not
 	looks   int    // ghosts that were let go for the next event
-	longest uint32 // slice of any task since the queue was empty, ns
+	longest uint32 // request of any task since the queue was empty, ns
 	past    past
 	jumps   jumps
 	early   map[*Event]bool   // departures that were settled before they were written
@@ -152,7 +152,7 @@ func (q *queue) count(c *client) {
 	}
 	q.sum = q.sum.plus(q.share(c.at(), c.weight))
 	q.weight += uint64(c.weight)
-	q.longest = max(q.longest, c.slice)
+	q.longest = max(q.longest, c.request)
 }
 
 func (q *queue) discount(c *client) {
@@ -198,7 +198,7 @@ func (q *queue) move(c *client, v uint64) {
 func (q *queue) charge(c *client, ns uint64) {
 	q.move(c, c.v+virtual(ns, c.weight))
 	if !before(c.v, c.deadline) {
-		c.deadline = c.v + c.request()
+		c.deadline = c.v + c.requestVT()
 	}
 }
 

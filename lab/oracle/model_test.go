@@ -16,8 +16,8 @@ const (
 
 // place is a client without lag.
 func place(q *queue, tid, weight, slice uint32) *client {
-	c := &client{tid: tid, weight: weight, slice: slice, v: q.now(), state: waiting}
-	c.deadline = c.v + c.request()
+	c := &client{tid: tid, weight: weight, request: slice, v: q.now(), state: waiting}
+	c.deadline = c.v + c.requestVT()
 	q.join(c)
 	return c
 }
@@ -124,7 +124,7 @@ func TestLags(t *testing.T) {
 			if best == nil {
 				t.Fatal("nobody is eligible")
 			}
-			q.charge(best, 1+random.Uint64N(uint64(best.slice)))
+			q.charge(best, 1+random.Uint64N(uint64(best.request)))
 			if random.IntN(4) == 0 {
 				q.advance(q.clients[random.IntN(len(q.clients))], random.Uint64N(1_000_000))
 			}
@@ -184,7 +184,7 @@ func TestDeadlines(t *testing.T) {
 		q := someQueue(random, 1+random.IntN(15))
 		longest := 0.0
 		for _, c := range q.clients {
-			longest = max(longest, float64(c.slice))
+			longest = max(longest, float64(c.request))
 		}
 		for range 2000 {
 			c := q.best(q.now(), 0, nil)
@@ -201,8 +201,8 @@ func TestDeadlines(t *testing.T) {
 			for _, o := range q.clients {
 				// Rounding is up to some units, of which one is weight/16384 ns.
 				round := 16 + 16*float64(o.weight)/unitsPerNs
-				if lag := q.lag(o, q.now()); lag < -float64(o.slice)-round || lag > max(longest, most)+round {
-					t.Fatalf("lag %.0f ns, request %d ns", lag, o.slice)
+				if lag := q.lag(o, q.now()); lag < -float64(o.request)-round || lag > max(longest, most)+round {
+					t.Fatalf("lag %.0f ns, request %d ns", lag, o.request)
 				}
 			}
 		}

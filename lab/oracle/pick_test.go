@@ -18,7 +18,7 @@ func story(events ...Event) *Record {
 
 // at is an event about a task of weight 1024 that asks for 3 ms.
 func at(kind Kind, how uint16, tid uint32, v, deadline uint64) Event {
-	return Event{Kind: kind, How: how, TID: tid, V: v, Deadline: deadline, Weight: 1024, Slice: 3 * ms, Whole: 3 * ms}
+	return Event{Kind: kind, How: how, TID: tid, V: v, Deadline: deadline, Weight: 1024, Request: 3 * ms, Slice: 3 * ms}
 }
 
 // Three tasks of 16 units per ns: 1 waits at 1000, 2 at 2000 with the earliest

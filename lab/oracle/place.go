@@ -87,7 +87,7 @@ func (r *replay) join(q *queue, e *Event) {
 			r.checkPlace(q, e, now, lag)
 		}
 	}
-	c := &client{tid: e.TID, weight: e.Weight, slice: e.Slice, v: e.V, deadline: e.Deadline}
+	c := &client{tid: e.TID, weight: e.Weight, request: e.Request, v: e.V, deadline: e.Deadline}
 	if e.How&JoinGhost == 0 {
 		r.checkDeadline(q, t, c, e)
 	}
@@ -155,7 +155,7 @@ func (r *replay) checkPlace(q *queue, e *Event, now uint64, l lag) {
 // checkDeadline holds the deadline of a task that joins: a request after its v,
 // half of one for a new task, what was left for one that moved.
 func (r *replay) checkDeadline(q *queue, t *task, c *client, e *Event) {
-	whole := c.request()
+	whole := c.requestVT()
 	rest, round := t.restAt(q, c.weight)
 	// At the limits rounding decides, and either is right.
 	if near := magnitude(rest - int64(whole)); near <= round && round > 0 {
@@ -190,11 +190,11 @@ func (t *task) restAt(q *queue, weight uint32) (rest int64, round uint64) {
 // waking is how far the deadline of a task that wakes is ahead: a whole request, or
 // where the switch is on what it is owed and a brief one, if that is less.
 func (r *replay) waking(t *task, c *client, e *Event) uint64 {
-	brief, owed := r.asks(t, e.Slice, e.Whole), uint64(0)
+	brief, owed := r.asks(t, e.Request, e.Slice), uint64(0)
 	if e.How&JoinEmpty == 0 {
 		owed = uint64(max(0, apart(e.NowV, e.V)))
 	}
-	if owed+virtual(brief, c.weight) >= c.request() {
+	if owed+virtual(brief, c.weight) >= c.requestVT() {
 		brief = 0
 	}
 	if !saysBrief(e, brief) {
@@ -202,7 +202,7 @@ func (r *replay) waking(t *task, c *client, e *Event) uint64 {
 		brief = e.Span
 	}
 	if brief == 0 {
-		return c.request()
+		return c.requestVT()
 	}
 	return owed + virtual(brief, c.weight)
 }
@@ -212,12 +212,12 @@ func (r *replay) waking(t *task, c *client, e *Event) uint64 {
 // slice, else a whole one.
 func (r *replay) following(q *queue, c *client, e *Event) uint64 {
 	t := r.task(c.tid)
-	brief := r.asks(t, c.slice, e.Whole)
-	if brief == 0 || t.used > uint64(e.Whole)/BriefPart {
-		return c.request()
+	brief := r.asks(t, c.request, e.Slice)
+	if brief == 0 || t.used > uint64(e.Slice)/BriefPart {
+		return c.requestVT()
 	}
 	owed := uint64(max(0, apart(r.checkV(q, e), c.v)))
-	return min(owed+virtual(brief, c.weight), c.request())
+	return min(owed+virtual(brief, c.weight), c.requestVT())
 }
 
 // asks is the brief request of a task, in ns: twice what it lately used between two
@@ -248,7 +248,7 @@ func (t *task) sleeps() {
 
 // depart notes what a task takes along.
 func (r *replay) depart(t *task, q *queue, c *client, e *Event, how uint16, now, v uint64) {
-	most := limit(c.weight, c.slice)
+	most := limit(c.weight, c.request)
 	if how&LeaveLast != 0 {
 		now = v // alone: there is nobody to owe or to be owed
 	}

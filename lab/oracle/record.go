@@ -81,13 +81,13 @@ type Event struct {
 	Span     uint64 // ns; at Settle a sum of weights, at Preempt a TID
 	TID      uint32
 	Weight   uint32 // 1024 is nice 0
-	Slice    uint32 // length of a request, ns
+	Request  uint32 // what the task asks for at a time, ns
 	CPU      uint16 // whose queue this is about
 	Tier     uint8  // 1 fair, 2 background
 	Kind     Kind
 	How      uint16
 	Writer   uint16 // the CPU that wrote it
-	Whole    uint32 // the task's slice, ns, of which a request may be a part
+	Slice    uint32 // the task's slice, ns, of which a request may be a part
 }
 
 // Record is what one run of the scheduler wrote: for each CPU what it wrote, in
@@ -178,9 +178,9 @@ func decode(data *[eventBytes]byte) Event {
 	return Event{
 		Time: le.Uint64(data[0:]), V: le.Uint64(data[8:]), Deadline: le.Uint64(data[16:]),
 		NowV: le.Uint64(data[24:]), Span: le.Uint64(data[32:]),
-		TID: le.Uint32(data[40:]), Weight: le.Uint32(data[44:]), Slice: le.Uint32(data[48:]),
+		TID: le.Uint32(data[40:]), Weight: le.Uint32(data[44:]), Request: le.Uint32(data[48:]),
 		CPU: le.Uint16(data[52:]), Tier: data[54], Kind: Kind(data[55]),
-		How: le.Uint16(data[56:]), Writer: le.Uint16(data[58:]), Whole: le.Uint32(data[60:]),
+		How: le.Uint16(data[56:]), Writer: le.Uint16(data[58:]), Slice: le.Uint32(data[60:]),
 	}
 }
 
@@ -190,13 +190,13 @@ func (e *Event) encode(data *[eventBytes]byte) {
 	for i, word := range []uint64{e.Time, e.V, e.Deadline, e.NowV, e.Span} {
 		le.PutUint64(data[8*i:], word)
 	}
-	for i, word := range []uint32{e.TID, e.Weight, e.Slice} {
+	for i, word := range []uint32{e.TID, e.Weight, e.Request} {
 		le.PutUint32(data[40+4*i:], word)
 	}
 	le.PutUint16(data[52:], e.CPU)
 	le.PutUint16(data[56:], e.How)
 	le.PutUint16(data[58:], e.Writer)
-	le.PutUint32(data[60:], e.Whole)
+	le.PutUint32(data[60:], e.Slice)
 }
 
 func (e *Event) check(cpus, writer uint16) error {

@@ -31,7 +31,7 @@ func TestReadWritten(t *testing.T) {
 
 // The bytes of one event, as the format says.
 func TestFormat(t *testing.T) {
-	e := Event{Time: 1, V: 2, Deadline: 3, NowV: 4, Span: 5, TID: 6, Weight: 7, Slice: 8, CPU: 0, Tier: 2, Kind: Pick, How: Last, Writer: 0, Whole: 9}
+	e := Event{Time: 1, V: 2, Deadline: 3, NowV: 4, Span: 5, TID: 6, Weight: 7, Request: 8, CPU: 0, Tier: 2, Kind: Pick, How: Last, Writer: 0, Slice: 9}
 	data := written(t, &Record{Capacity: 9, Parts: [][]Event{{e}}})
 	want := append([]byte("ROTAREC1"), 1, 0, 0, 0, 9, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0)
 	for _, n := range []uint64{1, 2, 3, 4, 5} {

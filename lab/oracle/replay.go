@@ -193,19 +193,19 @@ func (r *replay) turn(q *queue, c *client, e *Event) {
 	case Ahead:
 		q.advance(c, e.Span)
 	case Yield:
-		c.deadline += virtual(uint64(sliceOf(q, c, e)), c.weight)
+		c.deadline += virtual(uint64(requestOf(q, c, e)), c.weight)
 		r.compare(q, c, e, "yields")
 	}
 }
 
-// sliceOf is the request in force: it may change while the task competes, and
+// requestOf is the request in force: it may change while the task competes, and
 // then counts from the next request on.
-func sliceOf(q *queue, c *client, e *Event) uint32 {
-	if e.Slice != 0 {
-		c.slice = e.Slice
-		q.longest = max(q.longest, c.slice)
+func requestOf(q *queue, c *client, e *Event) uint32 {
+	if e.Request != 0 {
+		c.request = e.Request
+		q.longest = max(q.longest, c.request)
 	}
-	return c.slice
+	return c.request
 }
 
 func (r *replay) charge(q *queue, c *client, e *Event) {
@@ -213,7 +213,7 @@ func (r *replay) charge(q *queue, c *client, e *Event) {
 		r.fault(BadCharge, e, r.foreign(e, q), "%d ns, less than the %d ns in advance", e.Span, c.aheadNs)
 	}
 	r.ends(c, e)
-	sliceOf(q, c, e)
+	requestOf(q, c, e)
 	r.task(c.tid).used += e.Span
 	was := c.deadline
 	q.charge(c, e.Span)
@@ -278,7 +278,7 @@ func (r *replay) member(q *queue, e *Event) *client {
 	if e.Kind < Wait || e.Kind == Pick || e.Kind == Run || e.Weight == 0 || r.task(e.TID).in != nil {
 		return nil // too little is known
 	}
-	c = &client{tid: e.TID, weight: e.Weight, slice: e.Slice, v: e.V, deadline: e.Deadline}
+	c = &client{tid: e.TID, weight: e.Weight, request: e.Request, v: e.V, deadline: e.Deadline}
 	if g := r.task(e.TID).ghostIn(q); g != nil {
 		q.banish(g)
 	}

@@ -84,7 +84,7 @@ func (q *simQueue) now() (v, weight uint64) {
 func (s *sim) write(writer int, q *simQueue, t *simTask, e Event) {
 	s.time += 100 + s.random.Uint64N(200)
 	if t != nil {
-		e.TID, e.Weight, e.Slice, e.V, e.Deadline, e.Whole = t.tid, t.w, t.slice, t.v, t.d, t.slice
+		e.TID, e.Weight, e.Request, e.V, e.Deadline, e.Slice = t.tid, t.w, t.slice, t.v, t.d, t.slice
 	}
 	e.Time, e.CPU, e.Tier, e.Writer = s.time, uint16(q.cpu), 1, uint16(writer)
 	s.rec.Parts[writer] = append(s.rec.Parts[writer], e)

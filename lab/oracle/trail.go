@@ -46,7 +46,7 @@ func (e *Event) String() string {
 		name  string
 		value uint64
 	}{
-		{"how", uint64(e.How)}, {"task", uint64(e.TID)}, {"weight", uint64(e.Weight)}, {"slice", uint64(e.Slice)},
+		{"how", uint64(e.How)}, {"task", uint64(e.TID)}, {"weight", uint64(e.Weight)}, {"request", uint64(e.Request)},
 		{"v", e.V}, {"deadline", e.Deadline}, {"V", e.NowV}, {"span", e.Span},
 	} {
 		if field.value != 0 {

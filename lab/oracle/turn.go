@@ -22,7 +22,7 @@ const nobody = math.MaxUint16
 // has left of its request if that is longer. Out of turn it is given time by other rules.
 func (c *client) begins(how uint16) {
 	c.over, c.rescued = 0, how == Rescue || how == 0 && c.rescued
-	c.until = c.v + c.request()
+	c.until = c.v + c.requestVT()
 	if before(c.until, c.deadline) {
 		c.until = c.deadline
 	}
