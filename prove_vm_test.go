@@ -155,6 +155,39 @@ func TestExplain(t *testing.T) {
 	}
 }
 
+// unequal: two hogs on one CPU, asked on another for what each is owed.
+const unequal = `taskset 1 sh -c 'while :; do :; done' & a=$!
+taskset 1 nice -n 5 sh -c 'while :; do :; done' & b=$!
+sleep 1
+for i in $(seq 12); do for p in $a $b; do taskset 2 rota explain --json $p; done; done
+taskset 2 rota explain $b
+`
+
+// TestExplainLag asks what each of two hogs is owed: neither more than a slice and a tick, and
+// each of them something at one time or another.
+func TestExplainLag(t *testing.T) {
+	t.Parallel()
+	out := lab(t, "exec", "--sched", "rota", "--tool", "taskset", "--tool", "nice", "--", unequal)
+	owed, had := 0, 0
+	for _, found := range regexp.MustCompile(`"lagMicros": (-?\d+)`).FindAllStringSubmatch(out, -1) {
+		us, _ := strconv.Atoi(found[1])
+		if us > 0 {
+			owed++
+		} else if us < 0 {
+			had++
+		}
+		if us < -6100 || us > 6100 {
+			t.Errorf("lag of %d us", us)
+		}
+	}
+	if owed < 4 || had < 4 || owed+had < 20 {
+		t.Errorf("owed %d times, ahead %d times of 24", owed, had)
+	}
+	if !regexp.MustCompile(`\n *lag +-?\d\S*: it (is owed|had) so much`).MatchString(out) {
+		t.Error("no lag in words")
+	}
+}
+
 // late: an important thread waits for a lock before anybody knows that it is important.
 const late = `until rota status | grep -q "state *running"; do sleep 0.1; done
 taskset 2 lent 100000 500 & lent=$!

@@ -12,6 +12,22 @@
  * its old and some of its new state.
  */
 
+/*
+ * What the task is owed by the queue where it competes, in ns, negative: what it owes. What it has
+ * used of a turn that goes on is not charged yet.
+ */
+static s64 explain_lag(const struct task_ctx *taskc)
+{
+	s32 cpu = READ_ONCE(taskc->joined);
+	s64 lag_vt;
+
+	if (cpu < 0 || taskc->tier == ROTA_PRIORITY)
+		return 0;
+	lag_vt = eevdf_now(&cpu_queue(cpu_find(cpu), taskc->tier)->tree) - taskc->vt;
+	return lag_vt < 0 ? -(s64)eevdf_ns(-lag_vt, taskc->weight)
+			  : (s64)eevdf_ns(lag_vt, taskc->weight);
+}
+
 static void explain_task(const struct task_struct *p, const struct task_ctx *taskc,
 			 struct rota_explain *out)
 {
@@ -22,6 +38,7 @@ static void explain_task(const struct task_struct *p, const struct task_ctx *tas
 	out->level = task_boosted(taskc) ? taskc->lent : taskc->class;
 	out->weight = taskc->weight;
 	out->slice_ns = taskc->slice_ns;
+	out->lag_ns = explain_lag(taskc);
 	out->boosted_ns = taskc->boosted_ns;
 	out->cpu = p->thread_info.cpu;
 	out->awaited = task_awaited(taskc);

@@ -232,8 +232,9 @@ struct rota_explain {
 	__u64 waits_ns;	  /* for how long it waits for another */
 	__u64 given;	  /* binder calls that it answered, of callers that give their level */
 	__u64 lifted;	  /* of these, those that it served at that level or above */
-	__u32 tid;	  /* in */
-	__s32 result;	  /* 0 or a negative errno */
+	__s64 lag_ns; /* CPU time that it is owed, < 0: had too much; 0 where it does not compete */
+	__u32 tid;    /* in */
+	__s32 result; /* 0 or a negative errno */
 	__u32 class;
 	__u32 level; /* the class at whose level it runs */
 	__u32 weight;

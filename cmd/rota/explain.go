@@ -72,6 +72,9 @@ func writeThread(w io.Writer, t api.Thread) {
 	} else {
 		line("weight", fmt.Sprintf("%d (1024: nice 0), slice %s", t.Weight, micros(float64(t.SliceMicros))))
 	}
+	if t.LagMicros != 0 {
+		line("lag", lagWords(t.LagMicros))
+	}
 	state := fmt.Sprintf("%s, CPU %d", t.State, t.CPU)
 	if t.ReadyMicros > 0 {
 		state += ", for " + micros(float64(t.ReadyMicros))
@@ -86,6 +89,14 @@ func writeThread(w io.Writer, t api.Thread) {
 	for _, g := range t.Givers {
 		line("boost by", fmt.Sprintf("%d %s (class %s) -> %s", g.TID, safe(g.Name), safe(g.Class), linkWords(g.Chain)))
 	}
+}
+
+// lagWords says on which side of its share a task is: EEVDF chooses among those who are owed.
+func lagWords(us int64) string {
+	if us > 0 {
+		return micros(float64(us)) + ": it is owed so much CPU time"
+	}
+	return "-" + micros(float64(-us)) + ": it had so much more than its share, and those go first who are owed"
 }
 
 // linkWords is a chain: each task with why, and for how long, it is waited for.

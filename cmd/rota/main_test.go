@@ -66,9 +66,9 @@ func (canned) Explain(_ context.Context, pid int) (api.Explanation, error) {
 	link := api.Link{TID: 7, Name: "ser\x1bver", Reason: "binder", Gives: true, AgeMicros: 1500}
 	return api.Explanation{PID: 7, Threads: []api.Thread{
 		{TID: 7, Name: "ser\x1bver", Class: "default", Tier: "fair", Level: "network", State: "waits for a CPU", CPU: 3, Weight: 1024,
-			SliceMicros: 1000, ReadyMicros: 20, Boosted: true, BoostedMicros: 300, Calls: api.Calls{Given: 200, Boosted: 199},
+			SliceMicros: 1000, LagMicros: -1500, ReadyMicros: 20, Boosted: true, BoostedMicros: 300, Calls: api.Calls{Given: 200, Boosted: 199},
 			Givers: []api.Giver{{TID: 5, Name: "app", Class: "network", Chain: []api.Link{{TID: 6, Name: "worker", Reason: "futex", AgeMicros: 2000}, link}}}},
-		{TID: 8, Name: "b", Class: "network", Rule: "/etc/rota/rota.yaml:9", Tier: "priority", Level: "network", State: "sleeps", Spent: true,
+		{TID: 8, Name: "b", Class: "network", Rule: "/etc/rota/rota.yaml:9", Tier: "priority", Level: "network", State: "sleeps", Spent: true, LagMicros: 40,
 			WaitsFor: []api.Link{link}},
 	}}, nil
 }

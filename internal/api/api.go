@@ -138,6 +138,7 @@ type Thread struct {
 	CPU           int     `json:"cpu"`    // that it runs on, or ran on last
 	Weight        uint32  `json:"weight"` // 1024: nice 0 in a class of weight 100
 	SliceMicros   int64   `json:"sliceMicros"`
+	LagMicros     int64   `json:"lagMicros"`   // CPU time that it is owed, < 0: had too much; 0 where it does not compete by EEVDF
 	ReadyMicros   int64   `json:"readyMicros"` // for how long it waits for a CPU; 0: it does not
 	Boosted       bool    `json:"boosted"`
 	Spent         bool    `json:"spent"`         // it was boosted until it had used up the time of a boost

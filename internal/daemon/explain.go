@@ -102,7 +102,7 @@ func (e *explainer) thread(tid uint32, t sched.Task) api.Thread {
 	}
 	return api.Thread{
 		TID: int(tid), Name: e.name(tid), Class: own.Name, Rule: e.rule(tid, t.Class), Tier: own.Tier.String(),
-		Level: e.class(t.Level).Name, State: state(t), CPU: t.CPU, Weight: t.Weight, SliceMicros: t.Slice.Microseconds(),
+		Level: e.class(t.Level).Name, State: state(t), CPU: t.CPU, Weight: t.Weight, SliceMicros: t.Slice.Microseconds(), LagMicros: t.Lag.Microseconds(),
 		ReadyMicros: t.Ready.Microseconds(), Boosted: t.Level != t.Class, Spent: t.Spent, BoostedMicros: t.Boosted.Microseconds(),
 		Givers: givers, WaitsFor: e.waitsFor(t), Calls: api.Calls(t.Calls),
 	}

@@ -29,7 +29,7 @@ func explaining(t *testing.T) (*Daemon, *fakeScheduler) {
 	f.tasks = map[uint32]sched.Task{
 		11: {Class: 1, Level: 1, Running: true, Waits: wait(12, "binder", true)},
 		12: {Class: 0, Level: 1, Awaited: true, Waits: wait(13, "futex", true)},
-		13: {Class: 2, Level: 1, Awaited: true, Boosted: time.Millisecond, Ready: time.Microsecond, CPU: 3,
+		13: {Class: 2, Level: 1, Awaited: true, Boosted: time.Millisecond, Ready: time.Microsecond, Lag: -time.Millisecond, CPU: 3,
 			Calls: sched.Calls{Given: 7, Boosted: 6}},
 		14: {Class: 0, Level: 0, Waits: wait(13, "futex", false)},
 	}
@@ -45,7 +45,7 @@ func TestExplain(t *testing.T) {
 	last := api.Link{TID: 13, Name: "y", Reason: "futex", Gives: true, AgeMicros: 3000}
 	want := api.Thread{
 		TID: 13, Name: "y", Class: "b", Rule: d.force.path + ":2", Tier: "fair", Level: "a", State: "waits for a CPU", CPU: 3,
-		ReadyMicros: 1, Boosted: true, BoostedMicros: 1000,
+		ReadyMicros: 1, LagMicros: -1000, Boosted: true, BoostedMicros: 1000,
 		Givers: []api.Giver{{TID: 11, Name: "x", Class: "a", Chain: []api.Link{
 			{TID: 12, Name: "worker", Reason: "binder", Gives: true, AgeMicros: 3000}, last}}},
 		WaitsFor: []api.Link{}, Calls: api.Calls{Given: 7, Boosted: 6},

@@ -274,6 +274,7 @@ func (e *rotaExplain) task() Task {
 	t := Task{
 		Class: int(e.Class), Level: int(e.Level), Weight: e.Weight,
 		Slice: time.Duration(e.SliceNs), CPU: int(e.Cpu), Running: e.Running != 0, Ready: time.Duration(e.ReadyNs),
+		Lag:     time.Duration(e.LagNs),
 		Awaited: e.Awaited != 0, Spent: e.Spent != 0, RealTime: !ours(e.Policy),
 		Calls: Calls{Given: e.Given, Boosted: e.Lifted},
 	}

@@ -110,6 +110,10 @@ func TestExplained(t *testing.T) {
 	if got := e.task(); got.Boosted != 5 || got.Waits != (Wait{}) {
 		t.Errorf("%+v", got)
 	}
+	e = rotaExplain{LagNs: -7}
+	if got := e.task(); got.Lag != -7 {
+		t.Errorf("%+v", got)
+	}
 	e = rotaExplain{Given: 3, Lifted: 2}
 	if got := e.task(); got.Calls != (Calls{Given: 3, Boosted: 2}) {
 		t.Errorf("%+v", got)

@@ -161,6 +161,7 @@ type rotaExplain struct {
 	WaitsNs     uint64
 	Given       uint64
 	Lifted      uint64
+	LagNs       int64
 	Tid         uint32
 	Result      int32
 	Class       uint32

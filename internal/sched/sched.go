@@ -213,6 +213,7 @@ type Task struct {
 	Class, Level int // of Params.Classes: its own, and the one at whose level it runs
 	Weight       uint32
 	Slice        time.Duration
+	Lag          time.Duration // CPU time that it is owed, < 0: had too much; 0 where it does not compete
 	CPU          int
 	Running      bool
 	Ready        time.Duration // for how long it waits for a CPU; 0: it does not
