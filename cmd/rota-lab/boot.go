@@ -48,7 +48,7 @@ func (b *boot) flags(c *cobra.Command) {
 
 // turnsFlag says how finely virtual CPUs take turns; def is what they do without it.
 func turnsFlag(c *cobra.Command, turns *string, def string) {
-	c.Flags().StringVar(turns, "turns", "", fmt.Sprintf("how finely virtual CPUs take turns: %s, %s (a third dearer), or %s (default: %s)",
+	c.Flags().StringVar(turns, "turns", "", fmt.Sprintf("how finely virtual CPUs take turns: %s, %s (twice the host's time), or %s (default: %s)",
 		guest.TurnsFine, guest.TurnsFinest, guest.TurnsNone, def))
 }
 

@@ -247,14 +247,14 @@ func TestSameSeedSameBytes(t *testing.T) {
 const fastest = 1.6
 
 // waitBand is how many times the mean wait may be longer or shorter than what is usual: by the
-// CPU that measures and the phases of a build it was 27 to 39 us, and 12 to 16 with the finest turns.
+// CPU that measures and the phases of a build it was 27 to 39 us, and 7 with the finest turns.
 const waitBand = 1.5
 
 // The virtual CPUs run about equally fast, and wait as long for a turn as was asked for: a round
 // of 122 us has turns of up to 30, most of them shorter (docs/decisions/0023-turns.md).
 func TestCPUsTakeTurns(t *testing.T) {
 	t.Parallel()
-	for turns, mean := range map[guest.Turns]float64{guest.TurnsFine: 32, guest.TurnsFinest: 13} {
+	for turns, mean := range map[guest.Turns]float64{guest.TurnsFine: 32, guest.TurnsFinest: 7} {
 		t.Run(string(turns), func(t *testing.T) {
 			t.Parallel()
 			out, err := boot(t, "turns", func(c *Cell) { c.Plan.Turns = turns })

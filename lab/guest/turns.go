@@ -9,7 +9,7 @@ type Turns string
 // cost the host more.
 const (
 	TurnsFine   Turns = "fine"   // rounds of at most 122 us; "" is the same
-	TurnsFinest Turns = "finest" // of at most 41 us
+	TurnsFinest Turns = "finest" // of at most 11 us
 	TurnsNone   Turns = "none"   // as the guest's own timers cut it, for what happens on one CPU
 )
 
@@ -34,10 +34,24 @@ func (t Turns) events() []turnEvent {
 	switch t {
 	case TurnsNone:
 		return nil
-	case TurnsFinest: // CPU 0 begins twice, CPU 2 once
-		return []turnEvent{{1, 0}, {2, 34}, {3, 4070}, {4, 4104}, {5, 8140}, {6, 8143}}
+	case TurnsFinest:
+		return finest()
 	}
 	return []turnEvent{{2, 0}, {1, 2}} // now one, now the other: 28, 24, 26 and 22 % of the instructions
+}
+
+// finest are as many pairs as the registers of the HPET have timers for. CPU 0 begins seven times,
+// CPU 2 four times.
+func finest() (events []turnEvent) {
+	const pairs, apart = 11, 1110
+	for i := range pairs {
+		at, gap := uint64(apart*i), uint64(34)
+		if i%3 == 1 {
+			gap = 3
+		}
+		events = append(events, turnEvent{2*i + 1, at}, turnEvent{2*i + 2, at + gap})
+	}
+	return events
 }
 
 // EventTimers is how many timers the board must have for them; 0 = those it has anyway.
