@@ -131,11 +131,12 @@ func balanced() preset {
 	return preset{"balanced", DefaultSlice, Fair{RunToParity: true, PreemptShort: true, BriefRequests: true, HandOver: true}}
 }
 
-// presets are for wake-ups first, for both, and for work done. The slice of the last is
+// presets are for wake-ups first, for both, and for work done. The slice of the first takes a
+// third from the longest waits for a tenth of the work (docs/decisions/0008-brief.md), that of the last is
 // just below a tick of 4 ms, so that a turn that begins at one ends at the next.
 func presets() []preset {
 	return []preset{
-		{"latency", DefaultSlice, Fair{PreemptShort: true, BriefRequests: true, HandOver: true}},
+		{"latency", 1500 * time.Microsecond, Fair{PreemptShort: true, BriefRequests: true, HandOver: true}},
 		balanced(),
 		{"throughput", 3900 * time.Microsecond, Fair{RunToParity: true, LazyPreemption: true, HandOver: true}},
 	}
