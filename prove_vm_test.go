@@ -3,6 +3,7 @@
 package rota
 
 import (
+	"cmp"
 	"encoding/json"
 	"maps"
 	"math"
@@ -10,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -159,33 +161,53 @@ func TestExplain(t *testing.T) {
 const unequal = `taskset 1 sh -c 'while :; do :; done' & a=$!
 taskset 1 nice -n 5 sh -c 'while :; do :; done' & b=$!
 sleep 1
-for i in $(seq 12); do for p in $a $b; do taskset 2 rota explain --json $p; done; done
+for i in $(seq 30); do for p in $a $b; do taskset 2 rota explain --json $p | tr -d '\n'; echo; done; done
 taskset 2 rota explain $b
 `
 
-// TestExplainLag asks what each of two hogs is owed: neither more than a slice and a tick, and
-// each of them something at one time or another.
+// TestExplainLag asks what each of two hogs is owed: no more than a slice and a tick, to either side,
+// and more the longer it has waited.
 func TestExplainLag(t *testing.T) {
 	t.Parallel()
 	out := lab(t, "exec", "--sched", "rota", "--tool", "taskset", "--tool", "nice", "--", unequal)
-	owed, had := 0, 0
-	for _, found := range regexp.MustCompile(`"lagMicros": (-?\d+)`).FindAllStringSubmatch(out, -1) {
-		us, _ := strconv.Atoi(found[1])
-		if us > 0 {
-			owed++
-		} else if us < 0 {
-			had++
+	waits := map[int][]owedThread{}
+	for _, line := range strings.Split(out, "\n") {
+		var e struct{ Threads []owedThread }
+		if json.Unmarshal([]byte(line), &e) != nil || len(e.Threads) != 1 {
+			continue
 		}
-		if us < -6100 || us > 6100 {
-			t.Errorf("lag of %d us", us)
+		th := e.Threads[0]
+		if th.LagMicros < -6100 || th.LagMicros > 6100 {
+			t.Errorf("lag of %d us", th.LagMicros)
+		}
+		if th.ReadyMicros > 0 {
+			waits[th.TID] = append(waits[th.TID], th)
 		}
 	}
-	if owed < 4 || had < 4 || owed+had < 20 {
-		t.Errorf("owed %d times, ahead %d times of 24", owed, had)
+	if len(waits) != 2 {
+		t.Fatalf("%d tasks were seen waiting, want 2", len(waits))
+	}
+	for tid, seen := range waits {
+		slices.SortFunc(seen, func(a, b owedThread) int { return cmp.Compare(a.ReadyMicros, b.ReadyMicros) })
+		half := len(seen) / 2
+		early, late := meanLag(seen[:half]), meanLag(seen[half:])
+		if half < 3 || late <= early || early >= 0 {
+			t.Errorf("task %d: lag of %.0f us early and %.0f us late in %d waits", tid, early, late, len(seen))
+		}
 	}
 	if !regexp.MustCompile(`\n *lag +-?\d\S*: it (is owed|had) so much`).MatchString(out) {
 		t.Error("no lag in words")
 	}
+}
+
+// owedThread is what `rota explain --json` says of a thread about this.
+type owedThread struct{ TID, LagMicros, ReadyMicros int }
+
+func meanLag(seen []owedThread) (us float64) {
+	for _, th := range seen {
+		us += float64(th.LagMicros) / float64(len(seen))
+	}
+	return us
 }
 
 // late: an important thread waits for a lock before anybody knows that it is important.

@@ -12,18 +12,28 @@
  * its old and some of its new state.
  */
 
+#define EXPLAIN_LONGEST_NS 1000000000ULL /* nobody is owed, or owes, as much */
+
 /*
- * What the task is owed by the queue where it competes, in ns, negative: what it owes. What it has
- * used of a turn that goes on is not charged yet.
+ * What the task is owed by the queue where it competes, in ns, negative: what it owes. The turn of
+ * what runs counts as far as V has it. 0 where the task joins or leaves just now.
  */
-static s64 explain_lag(const struct task_ctx *taskc)
+static s64 explain_lag(const struct task_struct *p, const struct task_ctx *taskc)
 {
 	s32 cpu = READ_ONCE(taskc->joined);
-	s64 lag_vt;
+	u64 vt = READ_ONCE(taskc->vt);
+	const struct cpu_ctx *cpuc;
+	s64 lag_vt, most_vt;
 
-	if (cpu < 0 || taskc->tier == ROTA_PRIORITY)
+	if (cpu < 0 || taskc->tier == ROTA_PRIORITY || !taskc->weight)
 		return 0;
-	lag_vt = eevdf_now(&cpu_queue(cpu_find(cpu), taskc->tier)->tree) - taskc->vt;
+	cpuc = cpu_find(cpu);
+	if (READ_ONCE(cpuc->curr_tid) == p->pid)
+		vt = READ_ONCE(cpuc->curr_vt);
+	lag_vt = eevdf_now(&cpu_queue(cpu_find(cpu), taskc->tier)->tree) - vt;
+	most_vt = eevdf_vt(EXPLAIN_LONGEST_NS, taskc->weight);
+	if (READ_ONCE(taskc->joined) != cpu || lag_vt > most_vt || lag_vt < -most_vt)
+		return 0;
 	return lag_vt < 0 ? -(s64)eevdf_ns(-lag_vt, taskc->weight)
 			  : (s64)eevdf_ns(lag_vt, taskc->weight);
 }
@@ -38,7 +48,7 @@ static void explain_task(const struct task_struct *p, const struct task_ctx *tas
 	out->level = task_boosted(taskc) ? taskc->lent : taskc->class;
 	out->weight = taskc->weight;
 	out->slice_ns = taskc->slice_ns;
-	out->lag_ns = explain_lag(taskc);
+	out->lag_ns = explain_lag(p, taskc);
 	out->boosted_ns = taskc->boosted_ns;
 	out->cpu = p->thread_info.cpu;
 	out->awaited = task_awaited(taskc);

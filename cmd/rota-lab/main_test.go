@@ -244,7 +244,7 @@ func TestGuestFunctions(t *testing.T) {
 // A record is judged; what is none is refused by name.
 func TestOracleCommand(t *testing.T) {
 	dir := t.TempDir()
-	event := oracle.Event{Kind: oracle.Run, TID: 7, CPU: 0, Tier: 1, Weight: 1024, Slice: 1000000, Time: 5}
+	event := oracle.Event{Kind: oracle.Run, TID: 7, CPU: 0, Tier: 1, Weight: 1024, Request: 1000000, Slice: 1000000, Time: 5}
 	for name, c := range map[string]struct {
 		write func(path string) error
 		want  string

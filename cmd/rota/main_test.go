@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"os"
+	"strings"
 	"testing"
 	"time"
 
@@ -68,7 +69,7 @@ func (canned) Explain(_ context.Context, pid int) (api.Explanation, error) {
 		{TID: 7, Name: "ser\x1bver", Class: "default", Tier: "fair", Level: "network", State: "waits for a CPU", CPU: 3, Weight: 1024,
 			SliceMicros: 1000, LagMicros: -1500, ReadyMicros: 20, Boosted: true, BoostedMicros: 300, Calls: api.Calls{Given: 200, Boosted: 199},
 			Givers: []api.Giver{{TID: 5, Name: "app", Class: "network", Chain: []api.Link{{TID: 6, Name: "worker", Reason: "futex", AgeMicros: 2000}, link}}}},
-		{TID: 8, Name: "b", Class: "network", Rule: "/etc/rota/rota.yaml:9", Tier: "priority", Level: "network", State: "sleeps", Spent: true, LagMicros: 40,
+		{TID: 8, Name: "b", Class: "network", Rule: "/etc/rota/rota.yaml:9", Tier: "priority", Level: "network", State: "sleeps", Spent: true,
 			WaitsFor: []api.Link{link}},
 	}}, nil
 }
@@ -77,6 +78,14 @@ func (canned) Reload(context.Context) (api.Reload, error) {
 	return api.Reload{}, &api.Error{
 		Code: 422, Fault: "configuration /etc/rota/rota.yaml is refused", Fix: "the old configuration stays in force",
 		Faults: []api.Fault{{File: "/etc/rota/rota.yaml", Line: 3, Fault: "bad", Fix: "mend it"}},
+	}
+}
+
+func TestLagWords(t *testing.T) {
+	for us, want := range map[int64]string{40: "40us: it is owed ", -1500: "-1.50ms: it had "} {
+		if got := lagWords(us); !strings.HasPrefix(got, want) {
+			t.Errorf("%d us: %q", us, got)
+		}
 	}
 }
 

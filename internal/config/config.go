@@ -131,8 +131,8 @@ func balanced() preset {
 	return preset{"balanced", DefaultSlice, Fair{RunToParity: true, PreemptShort: true, BriefRequests: true, HandOver: true}}
 }
 
-// presets are for wake-ups first, for both, and for work done. The slice of the first takes a
-// third from the longest waits for a tenth of the work (docs/decisions/0008-brief.md), that of the last is
+// presets are for wake-ups first, for both, and for work done. The slice of the first takes a third
+// of the longest of a hundred waits, and 8 % of the work (docs/decisions/0008-brief.md), that of the last is
 // just below a tick of 4 ms, so that a turn that begins at one ends at the next.
 func presets() []preset {
 	return []preset{

@@ -38,7 +38,8 @@ func TestMain(m *testing.M) {
 
 func inGuest(name string) (func(*guest.Guest) error, bool) {
 	f, known := map[string]func(*guest.Guest) error{
-		"work": work, "probe": probe, "panic": panicNow, "hang": hang, "crash": crash, "nothing": nothing, "turns": turns,
+		"work": work, "probe": probe, "panic": panicNow, "hang": hang, "crash": crash, "nothing": nothing,
+		"turns fine": turns(122 * time.Microsecond), "turns finest": turns(11 * time.Microsecond),
 		"fail": func(*guest.Guest) error { return errors.New("no luck today") },
 	}[name]
 	return f, known
@@ -120,8 +121,12 @@ func khugepagedScans() string {
 	return strings.TrimSpace(string(count))
 }
 
-// turns counts what four busy loops, one per CPU, get done at the same time.
-func turns(g *guest.Guest) error {
+// turns counts what four busy loops, one per CPU, get done at the same time, in rounds of this length.
+func turns(round time.Duration) func(g *guest.Guest) error {
+	return func(g *guest.Guest) error { return takeTurns(g, round) }
+}
+
+func takeTurns(g *guest.Guest, round time.Duration) error {
 	var loops []*guest.Proc
 	for cpu := range g.CPUs {
 		p, err := g.Start(guest.Cmd{Path: "sh", CPUs: strconv.Itoa(cpu), Args: []string{"-c", "n=0; trap 'echo $n; exit' TERM; while :; do n=$((n+1)); done"}})
@@ -131,7 +136,7 @@ func turns(g *guest.Guest) error {
 		loops = append(loops, p)
 	}
 	g.Sleep(2 * time.Second)
-	g.Metric(pauseMetric, pauses())
+	g.Metric(pauseMetric, pauses(round))
 	for _, p := range loops {
 		p.Signal(syscall.SIGTERM)
 	}
@@ -154,12 +159,12 @@ const pauseMetric = "pause_us"
 // pauses is how long a virtual CPU waits until it has a turn again, in the mean of 500, in us.
 // What is longer than two rounds is a turn of the loop that shares the CPU: one of 3 ms
 // would be a quarter of the sum.
-func pauses() float64 {
+func pauses(round time.Duration) float64 {
 	var sum time.Duration
 	last := time.Now()
 	for n := 0; n < 500; {
 		now := time.Now()
-		if gap := now.Sub(last); gap > 5*time.Microsecond && gap < 250*time.Microsecond {
+		if gap := now.Sub(last); gap > round/20 && gap < 2*round {
 			sum, n = sum+gap, n+1
 		}
 		last = now
@@ -247,17 +252,17 @@ func TestSameSeedSameBytes(t *testing.T) {
 const fastest = 1.6
 
 // waitBand is how many times the mean wait may be longer or shorter than what is usual: by the
-// CPU that measures and the phases of a build it was 27 to 39 us, and 7 with the finest turns.
+// CPU that measures and the phases of a build it was 27 to 39 us, and 3 with the finest turns.
 const waitBand = 1.5
 
 // The virtual CPUs run about equally fast, and wait as long for a turn as was asked for: a round
 // of 122 us has turns of up to 30, most of them shorter (docs/decisions/0023-turns.md).
 func TestCPUsTakeTurns(t *testing.T) {
 	t.Parallel()
-	for turns, mean := range map[guest.Turns]float64{guest.TurnsFine: 32, guest.TurnsFinest: 7} {
+	for turns, mean := range map[guest.Turns]float64{guest.TurnsFine: 32, guest.TurnsFinest: 3} {
 		t.Run(string(turns), func(t *testing.T) {
 			t.Parallel()
-			out, err := boot(t, "turns", func(c *Cell) { c.Plan.Turns = turns })
+			out, err := boot(t, "turns "+string(turns), func(c *Cell) { c.Plan.Turns = turns })
 			if err != nil {
 				t.Fatal(err)
 			}

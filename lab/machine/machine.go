@@ -98,8 +98,8 @@ func (m Machine) withDefaults() Machine {
 	return m
 }
 
-// Check refuses a size, a topology or a network card that no machine can have, for who would
-// know so before the first of many runs. Zero values stand for their defaults.
+// Check refuses a size or a topology that no machine can have, for who would know so before the
+// first of many runs. Zero values stand for their defaults.
 func (m Machine) Check() error {
 	m = m.withDefaults()
 	if m.CPUs < 1 || m.CPUs > maxCPUs {
@@ -111,11 +111,6 @@ func (m Machine) Check() error {
 	if m.MemoryMB < 128 || m.MemoryMB > 1<<20 {
 		return fmt.Errorf("machine: %d MB of memory: must be 128..%d", m.MemoryMB, 1<<20)
 	}
-	for _, model := range m.NICs {
-		if !nicModel.MatchString(model) {
-			return fmt.Errorf("machine: network card %q: is no model of QEMU's: take e1000e, virtio-net-pci or another of: %s -device help", model, m.Arch.QEMU)
-		}
-	}
 	return nil
 }
 
@@ -123,6 +118,11 @@ func (m Machine) Check() error {
 func (m Machine) check() error {
 	if err := m.Check(); err != nil {
 		return err
+	}
+	for _, model := range m.NICs {
+		if !nicModel.MatchString(model) {
+			return fmt.Errorf("machine: network card %q: is no model of QEMU's: take e1000e, virtio-net-pci or another of: %s -device help", model, m.Arch.QEMU)
+		}
 	}
 	for _, file := range []string{m.Kernel, m.Initramfs} {
 		if _, err := os.Stat(file); err != nil {

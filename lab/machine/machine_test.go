@@ -67,6 +67,16 @@ func TestKernelParametersAreNotShared(t *testing.T) {
 	}
 }
 
+// Sizes are checked before anything else of a machine is known.
+func TestCheckOfSizes(t *testing.T) {
+	if err := (Machine{}).Check(); err != nil {
+		t.Errorf("defaults: %v", err)
+	}
+	if err := (Machine{MemoryMB: 1}).Check(); err == nil || !strings.Contains(err.Error(), "1 MB of memory: must be 128") {
+		t.Errorf("1 MB: %v", err)
+	}
+}
+
 func TestCheck(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
 	if err := os.WriteFile(file, nil, 0o600); err != nil {

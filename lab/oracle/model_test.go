@@ -15,8 +15,8 @@ const (
 )
 
 // place is a client without lag.
-func place(q *queue, tid, weight, slice uint32) *client {
-	c := &client{tid: tid, weight: weight, request: slice, v: q.now(), state: waiting}
+func place(q *queue, tid, weight, request uint32) *client {
+	c := &client{tid: tid, weight: weight, request: request, v: q.now(), state: waiting}
 	c.deadline = c.v + c.requestVT()
 	q.join(c)
 	return c

@@ -3,8 +3,8 @@ package oracle
 import "math"
 
 // limit is how much lag a task may take along, virtual: its request and a Tick.
-func limit(weight, slice uint32) int64 {
-	return int64(virtual(uint64(slice)+Tick, weight))
+func limit(weight, request uint32) int64 {
+	return int64(virtual(uint64(request)+Tick, weight))
 }
 
 // scale is a*num/den, cut to 63 bits; den must not be 0.
