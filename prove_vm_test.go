@@ -161,7 +161,7 @@ func TestExplain(t *testing.T) {
 const unequal = `taskset 1 sh -c 'while :; do :; done' & a=$!
 taskset 1 nice -n 5 sh -c 'while :; do :; done' & b=$!
 sleep 1
-for i in $(seq 30); do for p in $a $b; do taskset 2 rota explain --json $p | tr -d '\n'; echo; done; done
+for i in $(seq 60); do for p in $a $b; do taskset 2 rota explain --json $p | tr -d '\n'; echo; done; done
 taskset 2 rota explain $b
 `
 
