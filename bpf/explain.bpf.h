@@ -22,7 +22,7 @@ static s64 explain_lag(const struct task_struct *p, const struct task_ctx *taskc
 {
 	s32 cpu = READ_ONCE(taskc->joined);
 	u64 vt = READ_ONCE(taskc->vt);
-	const struct cpu_ctx *cpuc;
+	struct cpu_ctx *cpuc;
 	s64 lag_vt, most_vt;
 
 	if (cpu < 0 || taskc->tier == ROTA_PRIORITY || !taskc->weight)
@@ -30,12 +30,11 @@ static s64 explain_lag(const struct task_struct *p, const struct task_ctx *taskc
 	cpuc = cpu_find(cpu);
 	if (READ_ONCE(cpuc->curr_tid) == p->pid)
 		vt = READ_ONCE(cpuc->curr_vt);
-	lag_vt = eevdf_now(&cpu_queue(cpu_find(cpu), taskc->tier)->tree) - vt;
+	lag_vt = eevdf_now(&cpu_queue(cpuc, taskc->tier)->tree) - vt;
 	most_vt = eevdf_vt(EXPLAIN_LONGEST_NS, taskc->weight);
-	if (READ_ONCE(taskc->joined) != cpu || lag_vt > most_vt || lag_vt < -most_vt)
+	if (READ_ONCE(taskc->joined) != cpu || lag_vt != eevdf_clamp(lag_vt, most_vt))
 		return 0;
-	return lag_vt < 0 ? -(s64)eevdf_ns(-lag_vt, taskc->weight)
-			  : (s64)eevdf_ns(lag_vt, taskc->weight);
+	return eevdf_div(lag_vt * taskc->weight, EEVDF_NICE0_WEIGHT << EEVDF_SHIFT);
 }
 
 static void explain_task(const struct task_struct *p, const struct task_ctx *taskc,

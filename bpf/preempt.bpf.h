@@ -52,13 +52,16 @@ static __always_inline u64 preempt_quantum_end(const struct cpu_ctx *cpuc)
 	return cpuc->curr_since_ns + PREEMPT_QUANTUM_NS;
 }
 
-/* Does a brief request go before what runs, which has longer to go? */
+/*
+ * Does a brief request go before what runs, which has longer to go? That is not to have just begun,
+ * unless it is a hog: as a hog goes on after it, there are as many switches at any time.
+ */
 static __always_inline bool preempt_brief_first(const struct task_ctx *taskc,
 						const struct cpu_ctx *cpuc)
 {
 	u64 brief_ns;
 
-	if (eevdf_before(cpuc->curr_at_ns, preempt_quantum_end(cpuc)))
+	if (!cpuc->curr_hog && eevdf_before(cpuc->curr_at_ns, preempt_quantum_end(cpuc)))
 		return false;
 	brief_ns = taskc->used_ns ? 0 : queue_brief(taskc);
 	return brief_ns &&
@@ -307,21 +310,19 @@ static __always_inline u64 preempt_chosen_at(const struct task_ctx *taskc,
 }
 
 /*
- * A brief request that has to wait, because a turn has just begun or by EEVDF's rule: the
- * turn ends when it need not any more, and not at the next tick. Returns whether that is now,
- * because it waits for another one which could have the CPU.
+ * A brief request that has to wait by EEVDF's rule: a hog's turn ends when it need not any more,
+ * and not at the next tick. Returns whether that is now, because it waits for another one which could
+ * have the CPU.
  */
 static __always_inline bool preempt_cut_turn(const struct task_ctx *taskc, struct cpu_ctx *cpuc,
 					     u64 now_ns)
 {
-	u64 end_ns = preempt_quantum_end(cpuc), chosen_ns;
+	u64 end_ns;
 
 	if (!cpuc->curr_hog || taskc->tier != ROTA_FAIR || !preempt_may_end(cpuc, ROTA_FAIR) ||
 	    !(knobs.fair & ROTA_PREEMPT_SHORT) || !queue_brief(taskc))
 		return false;
-	chosen_ns = preempt_chosen_at(taskc, cpuc, now_ns);
-	if (eevdf_before(end_ns, chosen_ns))
-		end_ns = chosen_ns;
+	end_ns = preempt_chosen_at(taskc, cpuc, now_ns);
 	if (!eevdf_before(now_ns, end_ns))
 		return true;
 	/* A turn that lasts already beyond its slice, to the tick, too. */

@@ -72,8 +72,7 @@ func spawnMetrics() []Metric {
 
 func wakeBounds(load string, nice int, figure string) []Bound {
 	var bounds []Bound
-	// Beside the crowd rota is behind in the average, see docs/figures.md.
-	if nice != 19 && figure != "max" && (load != "crowd" || figure == "p99") {
+	if nice != 19 && figure != "max" {
 		bounds = append(bounds, Bound{Row: rowRota, Against: rowKernel, AtMost: 1})
 	}
 	// A wake-up that waits for many slices was lost, not late.
