@@ -6,7 +6,8 @@
  * a regular liar each time costs more than the others gain.
  *
  * How: who was right so many times in a row is believed. Each time he then is wrong he needs
- * twice as many, up to 16 times as many; after 255 in a row half as many again.
+ * twice as many, up to 16 times as many; after 255 in a row half as many again. What was nearly
+ * true, as something may have come between, only ends the row.
  *
  * Limits: it knows nothing of why. Pure functions: the file also compiles on the host.
  */
@@ -41,6 +42,12 @@ static inline void belief_right(struct belief *belief)
 		belief->doubts--;
 		belief->right = belief_needs(belief);
 	}
+}
+
+/* It was nearly true. */
+static inline void belief_nearly(struct belief *belief)
+{
+	belief->right = 0;
 }
 
 /* It was not. */

@@ -14,17 +14,20 @@
  * nothing of that task; where it is not known whether it is one nobody hands over.
  */
 
-#define HAND_SOON_NS 10000  /* who sleeps later than this after saying so was wrong */
+#define HAND_SOON_NS 10000  /* who sleeps within this after saying so was right */
+#define HAND_NEAR_NS 50000  /* who does so within this was nearly: interrupts may have come */
 #define HAND_LATE_NS 200000 /* nobody waits for longer for who does not sleep after all */
 
 /* A task sleeps that said that it would. */
 static __always_inline void hand_learn(struct task_ctx *taskc, u64 now_ns)
 {
-	bool soon = kernel_since(now_ns, taskc->said_ns) < HAND_SOON_NS;
+	u64 late_ns = kernel_since(now_ns, taskc->said_ns);
 
 	taskc->said_ns = 0;
-	if (soon)
+	if (late_ns < HAND_SOON_NS)
 		belief_right(&taskc->said);
+	else if (late_ns < HAND_NEAR_NS)
+		belief_nearly(&taskc->said);
 	else
 		belief_wrong(&taskc->said);
 }

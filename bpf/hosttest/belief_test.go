@@ -44,6 +44,11 @@ func TestBelief(t *testing.T) {
 		{"a regular liar is not believed", "right 8, wrong 1, right 16, wrong 1, right 24, wrong 1, right 24, wrong 1, right 24", false},
 		{"but later again", "right 255, wrong 1, right 255, wrong 1, right 255, wrong 1, right 255, wrong 1, right 255, wrong 1, right 128", true},
 		{"no sooner", "right 255, wrong 1, right 255, wrong 1, right 255, wrong 1, right 255, wrong 1, right 255, wrong 1, right 127", false},
+		{"who was nearly right is not believed", "right 255, nearly 1", false},
+		{"and needs as many as at first", "right 255, nearly 1, right 7", false},
+		{"no more than that", "right 255, nearly 9, right 8", true},
+		{"nor more than he needed since he was wrong", "right 8, wrong 1, right 9, nearly 1, right 16", true},
+		{"and no fewer", "right 8, wrong 1, right 9, nearly 1, right 15", false},
 		{"after a long time of truth half as many", "right 8, wrong 1, right 256, wrong 1, right 15", false},
 		{"and no fewer", "right 8, wrong 1, right 16, wrong 1, right 256, wrong 1, right 32", true},
 		{"and the next half only after as long again", "right 8, wrong 1, right 16, wrong 1, right 258, wrong 1, right 31", false},
@@ -61,12 +66,15 @@ func FuzzBelief(f *testing.F) {
 	f.Add(uint8(255), uint8(255), uint8(0), uint8(9))
 	f.Fuzz(func(t *testing.T, a, b, c, e uint8) {
 		word := func(name string, n uint8) string { return name + " " + strconv.Itoa(int(n)) }
-		past := []string{word("right", a), word("wrong", b), word("right", c), word("wrong", e)}
+		past := []string{word("right", a), word("wrong", b), word("right", c), word("nearly", e), word("wrong", e)}
 		if believed(t, d, append(past, "wrong 1")...) {
 			t.Errorf("%v: believed, wrong as he was", past)
 		}
 		if believed(t, d, append(past, "wrong 1", "right 7")...) {
 			t.Errorf("%v: believed after 7 truths", past)
+		}
+		if believed(t, d, append(past, "nearly 1", "right 7")...) {
+			t.Errorf("%v, nearly 1: believed after 7 truths", past)
 		}
 		if !believed(t, d, append(past, "right 255")...) {
 			t.Errorf("%v: not believed after 255 truths", past)

@@ -21,7 +21,7 @@ import (
 // nothing was left of the division before, with 33, 27, 22 and 18 % of the instructions,
 // else CPU 2: 14, 14, 39 and 33 %. A second timer shortly behind decides which, by what its
 // gap leaves: 340 ns always CPU 0, 30 ns always CPU 2, 20 ns now one, now the other. With
-// CPU 0 first in two rounds of three it is 26, 22, 28 and 24 %; nothing makes them equal. Two CPUs
+// CPU 0 first in about two rounds of three it is 26, 22, 28 and 24 %; nothing makes them equal. Two CPUs
 // get the same. With three, or more than four, the parts differ more, and an idle CPU's part
 // goes to the next busy one.
 const (

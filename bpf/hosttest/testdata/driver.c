@@ -108,6 +108,9 @@ static bool believed(const char *name, u64 a, u64 *result)
 	else if (!strcmp(name, "wrong"))
 		while (a--)
 			belief_wrong(&said);
+	else if (!strcmp(name, "nearly"))
+		while (a--)
+			belief_nearly(&said);
 	else if (!strcmp(name, "believed"))
 		*result = belief_given(&said);
 	else
