@@ -21,12 +21,12 @@
 /* A task sleeps that said that it would. */
 static __always_inline void hand_learn(struct task_ctx *taskc, u64 now_ns)
 {
-	u64 late_ns = kernel_since(now_ns, taskc->said_ns);
+	u64 after_ns = kernel_since(now_ns, taskc->said_ns);
 
 	taskc->said_ns = 0;
-	if (late_ns < HAND_SOON_NS)
+	if (after_ns < HAND_SOON_NS)
 		belief_right(&taskc->said);
-	else if (late_ns < HAND_NEAR_NS)
+	else if (after_ns < HAND_NEAR_NS)
 		belief_nearly(&taskc->said);
 	else
 		belief_wrong(&taskc->said);

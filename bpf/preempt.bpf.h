@@ -15,11 +15,12 @@
  * parked; when it is none of theirs to decide it has to wait for the next choice.
  */
 
-#define PREEMPT_TIE_VT 16000	  /* 1 us at nice 0: closer than this is level */
-#define PREEMPT_QUANTUM_NS 350000 /* for so long a turn is safe from brief requests, too */
-#define PREEMPT_DEFER_NS 2000000  /* when a turn has lasted so long, who was put off is looked at */
-#define PREEMPT_HEAVY 2		  /* who weighs more than so many times as much is far heavier */
-#define PREEMPT_LOOKS 8		  /* tasks that a wake-up looks at to see whether it is the next */
+#define PREEMPT_TIE_VT 16000 /* 1 us at nice 0: closer than this is level */
+#define PREEMPT_QUANTUM_NS \
+	350000 /* for so long a turn, but a hog's, is safe from brief requests, too */
+#define PREEMPT_DEFER_NS 2000000 /* when a turn has lasted so long, who was put off is looked at */
+#define PREEMPT_HEAVY 2		 /* who weighs more than so many times as much is far heavier */
+#define PREEMPT_LOOKS 8		 /* tasks that a wake-up looks at to see whether it is the next */
 
 /* Is who has this virtual time eligible, or level with V? */
 static __always_inline bool preempt_is_due(u64 vt, u64 now_vt)
@@ -53,8 +54,8 @@ static __always_inline u64 preempt_quantum_end(const struct cpu_ctx *cpuc)
 }
 
 /*
- * Does a brief request go before what runs, which has longer to go? That is not to have just begun,
- * unless it is a hog: as a hog goes on after it, there are as many switches at any time.
+ * Does a brief request go before what runs, which has longer to go? Not where the turn has just
+ * begun, unless it is a hog's: that goes on afterwards, so there are as many switches at any time.
  */
 static __always_inline bool preempt_brief_first(const struct task_ctx *taskc,
 						const struct cpu_ctx *cpuc)
@@ -310,9 +311,9 @@ static __always_inline u64 preempt_chosen_at(const struct task_ctx *taskc,
 }
 
 /*
- * A brief request that has to wait by EEVDF's rule: a hog's turn ends when it need not any more,
- * and not at the next tick. Returns whether that is now, because it waits for another one which could
- * have the CPU.
+ * A brief request that has to wait, by EEVDF's rule or because preemption is lazy: a hog's turn ends
+ * when it need not any more, and not at the next tick. Returns whether that is now, because it
+ * waits for another one which could have the CPU.
  */
 static __always_inline bool preempt_cut_turn(const struct task_ctx *taskc, struct cpu_ctx *cpuc,
 					     u64 now_ns)
@@ -323,6 +324,8 @@ static __always_inline bool preempt_cut_turn(const struct task_ctx *taskc, struc
 	    !(knobs.fair & ROTA_PREEMPT_SHORT) || !queue_brief(taskc))
 		return false;
 	end_ns = preempt_chosen_at(taskc, cpuc, now_ns);
+	if (knobs.fair & ROTA_LAZY_PREEMPTION && eevdf_before(end_ns, preempt_quantum_end(cpuc)))
+		end_ns = preempt_quantum_end(cpuc);
 	if (!eevdf_before(now_ns, end_ns))
 		return true;
 	/* A turn that lasts already beyond its slice, to the tick, too. */

@@ -301,6 +301,8 @@ static __always_inline void note_running(struct task_struct *p, struct task_ctx 
 static __always_inline void watch_turn(struct cpu_ctx *cpuc, u32 tier, u32 cpu, u64 now_ns,
 				       bool chosen)
 {
+	bool late;
+
 	if (chosen)
 		cpuc->put_off = 0;
 	else if (cpuc->put_off)
@@ -309,7 +311,11 @@ static __always_inline void watch_turn(struct cpu_ctx *cpuc, u32 tier, u32 cpu, 
 		return;
 	if (cpuc->heavy_weight && preempt_may_end(cpuc, ROTA_FAIR))
 		preempt_end_for_heavy(cpuc, chosen);
-	if (cpuc->curr_hog && cpuc->queues[0].briefs && preempt_cut_begun(cpu, now_ns) && !chosen)
+	late = cpuc->curr_hog && cpuc->queues[0].briefs && preempt_cut_begun(cpu, now_ns);
+	/* Somebody came since the choice: there is another one soon. */
+	if (late && chosen)
+		preempt_end_by(cpuc, preempt_quantum_end(cpuc));
+	if (late && !chosen)
 		scx_bpf_kick_cpu(cpu, KICK_PREEMPT);
 	else if (timer_wanted(cpuc))
 		timer_start(cpuc, cpu, now_ns);

@@ -59,22 +59,23 @@ func TestBelief(t *testing.T) {
 	}
 }
 
-// FuzzBelief: no past makes anybody believed who was wrong just now, or not after 255 truths.
+// FuzzBelief: no past makes anybody believed who was wrong, or nearly right, just now, or not after
+// 255 truths.
 func FuzzBelief(f *testing.F) {
 	d := build(f)
-	f.Add(uint8(8), uint8(1), uint8(16), uint8(2))
-	f.Add(uint8(255), uint8(255), uint8(0), uint8(9))
-	f.Fuzz(func(t *testing.T, a, b, c, e uint8) {
+	f.Add(uint8(8), uint8(1), uint8(16), uint8(2), uint8(0))
+	f.Add(uint8(255), uint8(255), uint8(0), uint8(9), uint8(1))
+	f.Fuzz(func(t *testing.T, a, b, c, e, n uint8) {
 		word := func(name string, n uint8) string { return name + " " + strconv.Itoa(int(n)) }
-		past := []string{word("right", a), word("wrong", b), word("right", c), word("nearly", e), word("wrong", e)}
+		past := []string{word("right", a), word("wrong", b), word("nearly", n), word("right", c), word("wrong", e)}
 		if believed(t, d, append(past, "wrong 1")...) {
 			t.Errorf("%v: believed, wrong as he was", past)
 		}
 		if believed(t, d, append(past, "wrong 1", "right 7")...) {
 			t.Errorf("%v: believed after 7 truths", past)
 		}
-		if believed(t, d, append(past, "nearly 1", "right 7")...) {
-			t.Errorf("%v, nearly 1: believed after 7 truths", past)
+		if believed(t, d, append(past, "right 255", "nearly 1", "right 7")...) {
+			t.Errorf("%v: after 255 truths nearly right once, and believed 7 truths later", past)
 		}
 		if !believed(t, d, append(past, "right 255")...) {
 			t.Errorf("%v: not believed after 255 truths", past)

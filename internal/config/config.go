@@ -91,7 +91,7 @@ type Fair struct {
 	// another of no greater weight wakes.
 	RunToParity bool
 	// PreemptShort: but not against a task with a shorter slice, nor for more than
-	// 0.35 ms against one that makes a brief request.
+	// 0.35 ms, and a hog not at all, against one that makes a brief request.
 	PreemptShort bool
 	// EligibilityCheck: a task that has become ineligible gives way at once.
 	EligibilityCheck bool
