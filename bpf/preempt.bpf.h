@@ -15,12 +15,11 @@
  * parked; when it is none of theirs to decide it has to wait for the next choice.
  */
 
-#define PREEMPT_TIE_VT 16000 /* 1 us at nice 0: closer than this is level */
-#define PREEMPT_QUANTUM_NS \
-	350000 /* for so long a turn, but a hog's, is safe from brief requests, too */
-#define PREEMPT_DEFER_NS 2000000 /* when a turn has lasted so long, who was put off is looked at */
-#define PREEMPT_HEAVY 2		 /* who weighs more than so many times as much is far heavier */
-#define PREEMPT_LOOKS 8		 /* tasks that a wake-up looks at to see whether it is the next */
+#define PREEMPT_TIE_VT 16000	  /* 1 us at nice 0: closer than this is level */
+#define PREEMPT_QUANTUM_NS 350000 /* a turn but a hog's is safe so long from brief requests, too */
+#define PREEMPT_DEFER_NS 2000000  /* when a turn has lasted so long, who was put off is looked at */
+#define PREEMPT_HEAVY 2		  /* who weighs more than so many times as much is far heavier */
+#define PREEMPT_LOOKS 8		  /* tasks that a wake-up looks at to see whether it is the next */
 
 /* Is who has this virtual time eligible, or level with V? */
 static __always_inline bool preempt_is_due(u64 vt, u64 now_vt)
@@ -248,10 +247,27 @@ static __always_inline void preempt_note_heavy(const struct task_ctx *taskc, str
 }
 
 /*
+ * A turn has begun, or goes on, while somebody far heavier may wait: it ends with its request. Who
+ * was chosen though due later shows that none does any more, or that it owes.
+ */
+static __always_inline void preempt_end_for_heavy(struct cpu_ctx *cpuc, bool chosen)
+{
+	u64 left_ns = 0;
+
+	if (chosen && !eevdf_before(cpuc->curr_deadline_vt, cpuc->heavy_vt))
+		cpuc->heavy_weight = 0;
+	if (cpuc->heavy_weight <= PREEMPT_HEAVY * cpuc->curr_weight)
+		return;
+	if (eevdf_before(cpuc->curr_vt, cpuc->curr_deadline_vt))
+		left_ns = eevdf_ns(cpuc->curr_deadline_vt - cpuc->curr_vt, cpuc->curr_weight);
+	preempt_end_by(cpuc, cpuc->curr_at_ns + TIMER_NEAR_NS + left_ns);
+}
+
+/*
  * Would it have taken the CPU, were it not for somebody who waits and is due sooner? That is a
- * reason to end the turn where that one was put off, and for a far heavier one that wakes, unless
- * what runs is owed and due sooner: turns that end at ticks would have it wait for the whole slices
- * of all who are due sooner, and they need go on for their requests only.
+ * reason to end the turn where that one was put off, and for a far heavier one that wakes: turns that
+ * end at ticks would have it wait for the whole slices of all who are due sooner, and they need go on
+ * for their requests only. So does what runs, if it is owed and due sooner.
  */
 static bool preempt_hurries(const struct task_ctx *taskc, struct cpu_ctx *cpuc, u32 cpu, bool wakes,
 			    u64 now_ns)
@@ -267,26 +283,12 @@ static bool preempt_hurries(const struct task_ctx *taskc, struct cpu_ctx *cpuc, 
 		return false;
 	if (!heavy)
 		return !preempt_defers(taskc, cpu, now_ns);
-	if (preempt_is_owed(cpuc, now_vt) &&
-	    !eevdf_before(taskc->deadline_vt, cpuc->curr_deadline_vt))
-		return cpuc->put_off;
 	preempt_note_heavy(taskc, cpuc);
-	return true;
-}
-
-/*
- * A turn has begun, or goes on, while somebody far heavier may wait: it ends with its request. Who
- * was chosen though due later shows that none does any more, or that it owes.
- */
-static __always_inline void preempt_end_for_heavy(struct cpu_ctx *cpuc, bool chosen)
-{
-	if (chosen && !eevdf_before(cpuc->curr_deadline_vt, cpuc->heavy_vt))
-		cpuc->heavy_weight = 0;
-	if (cpuc->heavy_weight <= PREEMPT_HEAVY * cpuc->curr_weight)
-		return;
-	preempt_end_by(cpuc,
-		       cpuc->curr_at_ns + TIMER_NEAR_NS +
-			       eevdf_ns(cpuc->curr_deadline_vt - cpuc->curr_vt, cpuc->curr_weight));
+	if (!preempt_is_owed(cpuc, now_vt) ||
+	    eevdf_before(taskc->deadline_vt, cpuc->curr_deadline_vt))
+		return true;
+	preempt_end_for_heavy(cpuc, false); /* by its own right until then */
+	return cpuc->put_off;
 }
 
 /*
