@@ -105,10 +105,14 @@ static __always_inline void queue_charge_ahead(struct cpu_ctx *cpuc, u64 now_ns)
 	cpu_queue(cpuc, cpuc->curr_tier)->tree.sum_wv += vt * cpuc->curr_weight;
 }
 
-/* The last task leaves: V stays where that was, for whoever comes next. */
+/*
+ * The last task leaves: V stays where that was, for whoever comes next. What sleepers owe is
+ * forgotten, and so is what they are owed, see queue_lapsed().
+ */
 static void queue_reset(struct cpu_queue *queue, u64 vt)
 {
 	ghost_clear(queue);
+	WRITE_ONCE(queue->emptied, queue->emptied + 1);
 	queue->tree.zero_vt = vt;
 	queue->members = 0;
 	WRITE_ONCE(queue->tree.sum_w, 0);
@@ -214,6 +218,18 @@ static __always_inline bool queue_debt_grew(const struct cpu_ghost *ghost,
 }
 
 /*
+ * Has the queue that owes a sleeper something been empty since? Then those who had had its time
+ * have been let off, and who is here now would pay for them.
+ */
+static __always_inline bool queue_lapsed(const struct task_ctx *taskc, u32 tier)
+{
+	s32 cpu = taskc->left;
+
+	return cpu >= 0 &&
+	       READ_ONCE(cpu_queue(cpu_find(cpu), tier)->emptied) != taskc->left_emptied;
+}
+
+/*
  * The lag with which a task joins. A debt on this CPU is paid when V has passed its ghost,
  * which is all that tells of a debt that a new weight has rounded to nothing.
  */
@@ -222,8 +238,10 @@ static s64 queue_lag(struct cpu_queue *queue, const struct task_ctx *taskc, u32 
 	const struct cpu_ghost *ghost = ghost_at(queue, place);
 	s64 lag_vt = taskc->vt;
 
+	if (!place && lag_vt < 0)
+		return taskc->left == queue->cpu ? 0 : lag_vt;
 	if (!place)
-		return lag_vt < 0 && taskc->left == queue->cpu ? 0 : lag_vt;
+		return lag_vt && queue_lapsed(taskc, queue->tier) ? 0 : lag_vt;
 	if (!queue_debt_grew(ghost, taskc, now_vt))
 		lag_vt = now_vt - ghost->vt;
 	ghost_look_again(queue, ghost, now_vt);
@@ -336,6 +354,7 @@ __noinline int queue_leave(struct task_ctx *taskc, u32 cpu, bool sleeps)
 	taskc->vt = eevdf_clamp(now_vt - vt, taskc->limit_vt);
 	/* Who only moves has paid nothing by sleeping. */
 	taskc->left = sleeps ? taskc->joined : -1;
+	taskc->left_emptied = READ_ONCE(queue->emptied);
 	if (taskc->joined == cpu && sleeps && (s64)taskc->vt < 0) {
 		ghost_make(queue, taskc, vt, now_vt);
 		queue->members--;

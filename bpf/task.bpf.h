@@ -37,7 +37,8 @@ struct task_ctx {
 	u32 weight;		     /* 1024: nice 0 in a class of weight 100 */
 	u32 generation;		     /* of the knobs that these copies came from */
 	s32 joined;		     /* the CPU in whose queue it competes, -1: none */
-	s32 left;		     /* the CPU whose queue it left last, -1: none */
+	s32 left;		     /* the CPU in whose queue it fell asleep, -1: none */
+	u32 left_emptied;	     /* how often that queue had been empty then */
 	u32 ghost;		     /* place of its ghost there, from 1 on, 0: none */
 	u32 user;		     /* whose rights it had then */
 	u32 asked;		     /* how often its class was asked for, or known; atomic add */

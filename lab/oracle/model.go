@@ -86,6 +86,7 @@ type queue struct {
 	room    uint64 // V before ghosts made room for the next event's, 0: they did not
 	looks   int    // ghosts that were let go for the next event
 	longest uint32 // request of any task since the queue was empty, ns
+	emptied int    // how often nobody was left, or there
 	past    past
 	jumps   jumps
 	early   map[*Event]bool   // departures that were settled before they were written

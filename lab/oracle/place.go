@@ -2,57 +2,6 @@ package oracle
 
 import "math"
 
-// limit is how much lag a task may take along, virtual: its request and a Tick.
-func limit(weight, request uint32) int64 {
-	return int64(virtual(uint64(request)+Tick, weight))
-}
-
-// scale is a*num/den, cut to 63 bits; den must not be 0.
-func scale(a int64, num, den uint64) int64 {
-	return product(a, num).over(den)
-}
-
-// lag is what a task may claim when it joins: between low and high, of which
-// exact is by the model's V; round is how far rounding can move it.
-type lag struct {
-	exact, low, high int64
-	round            uint64
-}
-
-// lagOf is the lag that a task brings to a queue. ghost is the one it left
-// there, or nil; now is V with that ghost.
-func (r *replay) lagOf(t *task, q *queue, e *Event, ghost *client, now uint64) lag {
-	if !t.seen || e.How&JoinNew != 0 || t.from.tier != q.tier {
-		return lag{}
-	}
-	l := lag{t.lag, t.low, t.high, 1}
-	if t.slept && t.from == q {
-		switch {
-		case ghost != nil && r.grew(t, e, ghost, now) > 0:
-			// The debt that it fell asleep with; by a V that is off by rounding its debt
-			// may not have grown, and then the one of now is as good.
-			l.round += uint64(r.roundOf(q))
-		case ghost != nil:
-			owes := min(apart(now, ghost.v), 0)
-			l = lag{owes, owes, owes, 1}
-		default:
-			l.exact, l.low, l.high = max(l.exact, 0), max(l.low, 0), max(l.high, 0)
-		}
-	}
-	if t.weight != e.Weight {
-		old, now := uint64(t.weight), uint64(e.Weight)
-		l.exact, l.low, l.high = scale(l.exact, old, now), scale(l.low, old, now), scale(l.high, old, now)
-		l.round = 2 + old/now
-	}
-	return l
-}
-
-// placed is where a lag places a task among weight: joining moves V by lag/W, so
-// that the lag is made larger first.
-func placed(now uint64, lag int64, weight uint64, own uint32) uint64 {
-	return now - uint64(scale(lag, weight+uint64(own), weight)) - 1
-}
-
 func (r *replay) join(q *queue, e *Event) {
 	t := r.task(e.TID)
 	if e.Weight == 0 {
@@ -254,7 +203,7 @@ func (r *replay) depart(t *task, q *queue, c *client, e *Event, how uint16, now,
 	}
 	clamp := func(now uint64) int64 { return max(-most, min(most, apart(now, v))) }
 	*t = task{seen: true, from: q, slept: how&LeaveSleep != 0, weight: c.weight, lag: clamp(now), rest: apart(c.deadline, v),
-		used: t.used, uses: t.uses}
+		emptied: q.emptied, used: t.used, uses: t.uses}
 	if t.slept {
 		t.sleeps()
 	}
@@ -262,6 +211,7 @@ func (r *replay) depart(t *task, q *queue, c *client, e *Event, how uint16, now,
 	if how&LeaveAfar == 0 {
 		return
 	}
+	t.emptying = r.emptiedSoon(q, e)
 	// Another CPU may have read V as it was a moment ago, or what it read was
 	// not yet written.
 	widen := func(now uint64) bool {

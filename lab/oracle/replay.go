@@ -37,6 +37,8 @@ type task struct {
 	lag      int64 // virtual, at that weight
 	low      int64 // what its lag may have been, if it left from afar
 	high     int64
+	emptied  int     // how often the queue had been emptied when it left
+	emptying bool    // and another CPU emptied it in a moment: it may be once more, or less
 	rest     int64   // deadline - v
 	pickedOn int     // CPU + 1 that it was picked for, 0: none
 	used     uint64  // ns since it slept last
@@ -140,6 +142,9 @@ func (r *replay) step(q *queue, e *Event) {
 		q.room = 0
 	default:
 		q.room, q.looks = 0, 0
+	}
+	if e.empties() {
+		q.emptied++
 	}
 	if e.Kind <= Release {
 		before, some := q.paid(), len(q.clients) > 0

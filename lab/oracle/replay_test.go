@@ -27,7 +27,7 @@ func TestCorrectRecord(t *testing.T) {
 func TestWrongRecord(t *testing.T) {
 	for cheat, want := range map[string]Fault{
 		"pick": WrongPick, "V": WrongV, "charge": BadCharge, "placement": BadPlacement,
-		"weight": BadCharge, "settle": BadSettle, "early": BadRelease, "late": BadRelease,
+		"weight": BadCharge, "claim": BadPlacement, "settle": BadSettle, "early": BadRelease, "late": BadRelease,
 	} {
 		t.Run(cheat, func(t *testing.T) {
 			all, named := 0, 0
@@ -58,7 +58,7 @@ func TestWrongRecord(t *testing.T) {
 }
 
 func TestReport(t *testing.T) {
-	report := Check(first(simulate(1, 2, 8, 300, "pick")))
+	report := Check(first(simulate(4, 2, 8, 300, "pick")))
 	var b bytes.Buffer
 	b.WriteString(report.String())
 	for _, want := range []string{"events ", "picks checked", "wrong pick", "fault: 0.", "around the first fault:\n"} {
@@ -72,10 +72,10 @@ func TestReport(t *testing.T) {
 // that it names, with the one that is wrong among them; where nothing is wrong there are
 // none.
 func TestTrail(t *testing.T) {
-	if report := Check(first(simulate(1, 2, 8, 300, ""))); report.Wrong() > 0 || report.Trail != nil {
+	if report := Check(first(simulate(4, 2, 8, 300, ""))); report.Wrong() > 0 || report.Trail != nil {
 		t.Errorf("%d faults, a trail of %d", report.Wrong(), len(report.Trail))
 	}
-	report := Check(first(simulate(1, 2, 8, 300, "pick")))
+	report := Check(first(simulate(4, 2, 8, 300, "pick")))
 	if n := len(report.Trail); n == 0 || n > trailBefore+trailAfter+1 {
 		t.Fatalf("%d events", n)
 	}

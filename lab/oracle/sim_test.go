@@ -22,6 +22,7 @@ type simQueue struct {
 	all     []*simTask // in the sums, with ghosts
 	gone    []simTask  // left from afar
 	running *simTask
+	emptied int
 }
 
 type simTask struct {
@@ -33,6 +34,7 @@ type simTask struct {
 	waits         bool
 	seen, slept   bool
 	from          *simQueue
+	emptied       int // of that queue, then
 	lag, rest     int64
 	oldW          uint32
 	sleepUntil    uint64
@@ -129,6 +131,9 @@ func (s *sim) join(writer int, q *simQueue, t *simTask) {
 	if t.slept && t.from == q {
 		lag = max(lag, 0)
 	}
+	if t.slept && t.from.emptied != t.emptied && (lag <= 0 || !q.anyone() || !s.does("claim")) {
+		lag = min(lag, 0)
+	}
 	back := false
 	switch {
 	case t.ghost != nil && t.ghost != q:
@@ -138,6 +143,7 @@ func (s *sim) join(writer int, q *simQueue, t *simTask) {
 			t.v = with
 		}
 		q.disperse()
+		q.emptied++
 	case t.ghost == q:
 		lag = min(int64(with-t.v), 0)
 		if t.oldW == t.w && int64(with-t.v) <= 0 {
@@ -187,6 +193,7 @@ func (s *sim) leave(writer int, q *simQueue, t *simTask, sleeps bool) {
 	most := int64(simVirtual(uint64(t.slice)+4_000_000, t.w))
 	t.lag = max(-most, min(most, int64(v-t.v)))
 	t.rest, t.oldW, t.from, t.slept, t.q, t.waits = int64(t.d-t.v), t.w, q, sleeps, nil, false
+	t.emptied = q.emptied
 	e, debt := Event{Kind: Leave}, uint64(0)
 	if sleeps {
 		e.How |= LeaveSleep
@@ -200,6 +207,7 @@ func (s *sim) leave(writer int, q *simQueue, t *simTask, sleeps bool) {
 		e.How |= LeaveLast
 		t.lag = 0
 		q.disperse()
+		q.emptied++
 	case sleeps && int64(t.v-v) > 0:
 		e.How, e.NowV = e.How|LeaveGhost, v
 		s.makeRoom(q)
