@@ -83,8 +83,8 @@ func TestResumedLoadHasNoOldClaims(t *testing.T) {
 		t.Fatalf("measured %d times, %d waits of less than 3 ms: must be 8, of more than 7500\n%s", len(all), soon, out)
 	}
 	for i, m := range all {
-		if us, _ := strconv.Atoi(m[1]); us > 12_000 {
-			t.Errorf("time %d: a wait of %d us, must be at most 12000", i+1, us)
+		if us, _ := strconv.Atoi(m[1]); us > 8_000 {
+			t.Errorf("time %d: a wait of %d us, must be at most 8000", i+1, us)
 		}
 	}
 }
