@@ -50,7 +50,7 @@ struct cpu_queue {
 	u64 parked_vt;		 /* no parked task is eligible before this V */
 	u64 seen_w, seen_wv;	 /* departures that are settled */
 	u64 seen;		 /* how many these are */
-	u32 emptied;		 /* how often all claims and debts here ended, see queue_reset() */
+	u32 emptied;		 /* changes when it has been empty; any CPU reads it */
 	u64 ghosts;		 /* which places of the table are taken */
 	u64 ghost_w;		 /* sum of their weights */
 	u64 ghost_next_vt;	 /* V has passed no ghost from here on when it last looked */

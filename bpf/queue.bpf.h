@@ -6,7 +6,8 @@
  * must neither lose nor gain by sleeping.
  *
  * How: EEVDF (see eevdf.h). A task joins the queue of a CPU when it becomes
- * ready there and leaves it when it sleeps or migrates, taking its lag along.
+ * ready there and leaves it when it sleeps or migrates, taking its lag along;
+ * a sleeper's ends when the queue has been empty since.
  * A turn ends with its request: where the next task is put into the queue, at a tick, or by
  * the timer (see timer).
  * Beside a shorter slice it ends so after that slice, though the request
@@ -219,7 +220,8 @@ static __always_inline bool queue_debt_grew(const struct cpu_ghost *ghost,
 
 /*
  * Has the queue that owes a sleeper something been empty since? Then those who had had its time
- * have been let off, and who is here now would pay for them.
+ * have been let off, and who is here now would pay for them. Another CPU may empty it just now:
+ * then either answer is right.
  */
 static __always_inline bool queue_lapsed(const struct task_ctx *taskc, u32 tier)
 {
@@ -231,7 +233,7 @@ static __always_inline bool queue_lapsed(const struct task_ctx *taskc, u32 tier)
 
 /*
  * The lag with which a task joins. A debt on this CPU is paid when V has passed its ghost,
- * which is all that tells of a debt that a new weight has rounded to nothing.
+ * which is all that tells of a debt that a new weight has rounded to nothing. A claim may have lapsed.
  */
 static s64 queue_lag(struct cpu_queue *queue, const struct task_ctx *taskc, u32 place, u64 now_vt)
 {
@@ -342,6 +344,8 @@ __noinline int queue_leave(struct task_ctx *taskc, u32 cpu, bool sleeps)
 	taskc->rest_vt =
 		!sleeps && eevdf_before(vt, taskc->deadline_vt) ? taskc->deadline_vt - vt : 0;
 
+	if (taskc->joined == cpu)
+		queue_settle_gone(queue);
 	if (taskc->joined == cpu && queue->tree.sum_w == w + queue->ghost_w) {
 		record_leave(ROTA_LEAVE_LAST | (sleeps ? ROTA_LEAVE_SLEEP : 0), taskc, cpu, vt, 0);
 		taskc->joined = -1;

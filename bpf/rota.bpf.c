@@ -312,6 +312,9 @@ static __always_inline void watch_turn(struct cpu_ctx *cpuc, u32 tier, u32 cpu, 
 	if (cpuc->heavy_weight && preempt_may_end(cpuc, ROTA_FAIR))
 		preempt_end_for_heavy(cpuc, chosen);
 	late = cpuc->curr_hog && cpuc->queues[0].briefs && preempt_cut_begun(cpu, now_ns);
+	/* It came from another CPU, and no choice was made here: it is to do something first. */
+	if (late && chosen)
+		preempt_end_by(cpuc, preempt_quantum_end(cpuc));
 	if (late && !chosen)
 		scx_bpf_kick_cpu(cpu, KICK_PREEMPT);
 	else if (timer_wanted(cpuc))

@@ -38,7 +38,7 @@ struct task_ctx {
 	u32 generation;		     /* of the knobs that these copies came from */
 	s32 joined;		     /* the CPU in whose queue it competes, -1: none */
 	s32 left;		     /* the CPU in whose queue it fell asleep, -1: none */
-	u32 left_emptied;	     /* how often that queue had been empty then */
+	u32 left_emptied;	     /* that queue's count then, see queue_lapsed() */
 	u32 ghost;		     /* place of its ghost there, from 1 on, 0: none */
 	u32 user;		     /* whose rights it had then */
 	u32 asked;		     /* how often its class was asked for, or known; atomic add */

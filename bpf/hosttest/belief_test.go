@@ -50,7 +50,7 @@ func TestBelief(t *testing.T) {
 		{"nor more than he needed since he was wrong", "right 8, wrong 1, right 9, nearly 1, right 16", true},
 		{"and no fewer", "right 8, wrong 1, right 9, nearly 1, right 15", false},
 		{"after a long time of truth half as many", "right 8, wrong 1, right 256, wrong 1, right 15", false},
-		{"no fewer than half", "right 8, wrong 1, right 16, wrong 1, right 256, wrong 1, right 32", true},
+		{"and no more than half", "right 8, wrong 1, right 16, wrong 1, right 256, wrong 1, right 32", true},
 		{"and the next half only after as long again", "right 8, wrong 1, right 16, wrong 1, right 258, wrong 1, right 31", false},
 	} {
 		if got := believed(t, d, strings.Split(c.words, ", ")...); got != c.want {

@@ -11,10 +11,13 @@ func scale(a int64, num, den uint64) int64 {
 }
 
 // lag is what a task may claim when it joins: between low and high, of which
-// exact is by the model's V; round is how far rounding can move it.
+// exact is by the model's V; round is how far rounding can move it. Where a claim
+// may lapse in that moment or a moment later, other is what it is then.
 type lag struct {
 	exact, low, high int64
 	round            uint64
+	lapses           bool
+	other            int64
 }
 
 // lagOf is the lag that a task brings to a queue. ghost is the one it left
@@ -23,9 +26,9 @@ func (r *replay) lagOf(t *task, q *queue, e *Event, ghost *client, now uint64) l
 	if !t.seen || e.How&JoinNew != 0 || t.from.tier != q.tier {
 		return lag{}
 	}
-	l := lag{t.lag, t.low, t.high, 1}
+	l := lag{exact: t.lag, low: t.low, high: t.high, round: 1}
 	if t.slept {
-		r.lapse(&l, t, e)
+		r.lapse(&l, t, q, e)
 	}
 	if t.slept && t.from == q {
 		switch {
@@ -35,7 +38,7 @@ func (r *replay) lagOf(t *task, q *queue, e *Event, ghost *client, now uint64) l
 			l.round += uint64(r.roundOf(q))
 		case ghost != nil:
 			owes := min(apart(now, ghost.v), 0)
-			l = lag{owes, owes, owes, 1}
+			l = lag{exact: owes, low: owes, high: owes, round: 1}
 		default:
 			l.exact, l.low, l.high = max(l.exact, 0), max(l.low, 0), max(l.high, 0)
 		}
@@ -43,7 +46,7 @@ func (r *replay) lagOf(t *task, q *queue, e *Event, ghost *client, now uint64) l
 	if t.weight != e.Weight {
 		old, now := uint64(t.weight), uint64(e.Weight)
 		l.exact, l.low, l.high = scale(l.exact, old, now), scale(l.low, old, now), scale(l.high, old, now)
-		l.round = 2 + old/now
+		l.other, l.round = scale(l.other, old, now), 2+old/now
 	}
 	return l
 }
@@ -60,16 +63,14 @@ func (r *replay) emptiedSoon(q *queue, e *Event) bool {
 }
 
 // lapse ends the claim of a task that slept if the queue that owes it has been emptied
-// since. Another CPU may do so in the moment in which this one looks.
-func (r *replay) lapse(l *lag, t *task, e *Event) {
-	lapsed := t.from.emptied != t.emptied
-	if lapsed {
-		l.exact = min(l.exact, 0)
-	}
-	if t.emptying || r.emptiedSoon(t.from, e) {
-		l.low = min(l.low, 0)
-	} else if lapsed {
-		l.low, l.high = min(l.low, 0), min(l.high, 0)
+// since. Another CPU may empty it while this one looks, unless the task joins that queue,
+// for which there is a lock.
+func (r *replay) lapse(l *lag, t *task, q *queue, e *Event) {
+	l.lapses = t.from != q && r.emptiedSoon(t.from, e)
+	l.other = min(l.exact, 0)
+	if t.from.emptied != t.emptied {
+		l.other = l.exact
+		l.exact, l.low, l.high = min(l.exact, 0), min(l.low, 0), min(l.high, 0)
 	}
 }
 

@@ -96,7 +96,8 @@ func (r *replay) checkPlace(q *queue, e *Event, now uint64, l lag) {
 		return
 	}
 	first, last := placed(now, l.high, q.weight, e.Weight), placed(now, l.low, q.weight, e.Weight)
-	raced := l.low == math.MinInt64 || apart(e.V, first) >= -int64(round) && apart(last, e.V) >= -int64(round) && l.low != l.high
+	raced := l.low == math.MinInt64 || apart(e.V, first) >= -int64(round) && apart(last, e.V) >= -int64(round) && l.low != l.high ||
+		l.lapses && far(placed(now, l.other, q.weight, e.Weight), e.V) <= round
 	r.fault(BadPlacement, e, raced, "v %d, must be %d (%+d): V %d, lag %d, weight %d among %d", e.V, right,
 		apart(right, e.V), now, l.exact, e.Weight, q.weight)
 }
@@ -211,7 +212,6 @@ func (r *replay) depart(t *task, q *queue, c *client, e *Event, how uint16, now,
 	if how&LeaveAfar == 0 {
 		return
 	}
-	t.emptying = r.emptiedSoon(q, e)
 	// Another CPU may have read V as it was a moment ago, or what it read was
 	// not yet written.
 	widen := func(now uint64) bool {

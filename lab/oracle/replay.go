@@ -38,7 +38,6 @@ type task struct {
 	low      int64 // what its lag may have been, if it left from afar
 	high     int64
 	emptied  int     // how often the queue had been emptied when it left
-	emptying bool    // and another CPU emptied it in a moment: it may be once more, or less
 	rest     int64   // deadline - v
 	pickedOn int     // CPU + 1 that it was picked for, 0: none
 	used     uint64  // ns since it slept last

@@ -70,7 +70,7 @@ func TestReport(t *testing.T) {
 
 // The events around the first fault are those of its queue, of its task and of another
 // that it names, with the one that is wrong among them; where nothing is wrong there are
-// none.
+// none. What is wrong in this simulation is a fault of one queue that another one comes after.
 func TestTrail(t *testing.T) {
 	if report := Check(first(simulate(4, 2, 8, 300, ""))); report.Wrong() > 0 || report.Trail != nil {
 		t.Errorf("%d faults, a trail of %d", report.Wrong(), len(report.Trail))
