@@ -63,7 +63,7 @@ func (m Machine) Run(ctx context.Context) (Outcome, error) {
 	}
 	start := time.Now()
 	stopWatching := follow(console, m.Watch)
-	words, err := runQEMU(limited, qemu, args, nil)
+	words, err := runQEMU(limited, qemu, args, nil, m.starter())
 	stopWatching()
 	out := Outcome{Elapsed: time.Since(start)}
 	out.Console, _ = readTail(console, MaxConsole)
@@ -89,7 +89,7 @@ func (m Machine) Interactive(ctx context.Context, w io.Writer) error {
 	defer os.RemoveAll(dir)
 	results := filepath.Join(dir, "results")
 	args := m.arguments("stdio,id=console,signal=off", "file,id=results,path="+escape(results))
-	words, err := runQEMU(ctx, qemu, args, os.Stdin)
+	words, err := runQEMU(ctx, qemu, args, os.Stdin, m.starter())
 	if b, readError := readHead(results, MaxResults); readError == nil {
 		w.Write(b)
 	}
@@ -99,10 +99,39 @@ func (m Machine) Interactive(ctx context.Context, w io.Writer) error {
 	return ctx.Err()
 }
 
+// starter starts QEMU, bounds what it writes, and says what is to be done once it has ended. After
+// an error QEMU may run.
+type starter func(*exec.Cmd) (release func(), err error)
+
+// starter is how this machine's QEMU is started.
+func (m Machine) starter() starter {
+	if m.Realtime || m.RealIdle {
+		return startAnywhere
+	}
+	return startInOrder
+}
+
+func startAnywhere(cmd *exec.Cmd) (release func(), err error) {
+	if err := cmd.Start(); err != nil {
+		return nil, err
+	}
+	return func() {}, boundPorts(cmd.Process.Pid)
+}
+
+// boundPorts keeps a guest that never stops talking from filling the disk: QEMU is ended when one
+// of its ports has written this much.
+func boundPorts(pid int) error {
+	limit := unix.Rlimit{Cur: maxPort, Max: maxPort}
+	if err := unix.Prlimit(pid, unix.RLIMIT_FSIZE, &limit, nil); err != nil {
+		return fmt.Errorf("bound what it writes: %w", err)
+	}
+	return nil
+}
+
 // runQEMU returns what QEMU itself said. terminal is nil for a machine that
 // nobody watches.
-func runQEMU(ctx context.Context, qemu string, args []string, terminal *os.File) (string, error) {
-	// The death signal below is bound to the thread that starts QEMU.
+func runQEMU(ctx context.Context, qemu string, args []string, terminal *os.File, start starter) (string, error) {
+	// The death signal below, and where QEMU runs, are bound to the thread that starts it.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	var words bytes.Buffer
@@ -114,18 +143,18 @@ func runQEMU(ctx context.Context, qemu string, args []string, terminal *os.File)
 	}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	cmd.WaitDelay = 5 * time.Second
-	if err := cmd.Start(); err != nil {
+	release, err := start(cmd)
+	if release != nil {
+		defer release()
+	}
+	if err != nil {
+		if cmd.Process != nil {
+			cmd.Process.Kill()
+			cmd.Wait()
+		}
 		return "", err
 	}
-	// A guest that never stops talking must not fill the disk: QEMU is ended
-	// when one of its ports has written this much.
-	limit := unix.Rlimit{Cur: maxPort, Max: maxPort}
-	if err := unix.Prlimit(cmd.Process.Pid, unix.RLIMIT_FSIZE, &limit, nil); err != nil {
-		cmd.Process.Kill()
-		cmd.Wait()
-		return "", fmt.Errorf("bound what it writes: %w", err)
-	}
-	err := cmd.Wait()
+	err = cmd.Wait()
 	return strings.TrimSpace(words.String()), err
 }
 
