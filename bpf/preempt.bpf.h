@@ -325,7 +325,7 @@ static __always_inline bool preempt_cut_turn(const struct task_ctx *taskc, struc
 	u64 brief_ns, end_ns;
 
 	if (taskc->tier != ROTA_FAIR || !preempt_may_end(cpuc, ROTA_FAIR) ||
-	    !(knobs.fair & ROTA_PREEMPT_SHORT))
+	    !(knobs.fair & ROTA_PREEMPT_SHORT) || (cpuc->curr_exact && !cpuc->curr_hog))
 		return false;
 	brief_ns = queue_brief(taskc);
 	if (!brief_ns)

@@ -333,9 +333,11 @@ __noinline int queue_leave(struct task_ctx *taskc, u32 cpu, bool sleeps)
 {
 	struct cpu_queue *queue;
 	u64 vt, w, now_vt;
+	bool here;
 
 	if (!taskc)
 		return 0;
+	here = taskc->joined == cpu;
 	queue = cpu_queue(cpu_find(taskc->joined), taskc->tier);
 	vt = taskc->vt;
 	w = taskc->weight;
@@ -344,9 +346,9 @@ __noinline int queue_leave(struct task_ctx *taskc, u32 cpu, bool sleeps)
 	taskc->rest_vt =
 		!sleeps && eevdf_before(vt, taskc->deadline_vt) ? taskc->deadline_vt - vt : 0;
 
-	if (taskc->joined == cpu)
+	if (here)
 		queue_settle_gone(queue);
-	if (taskc->joined == cpu && queue->tree.sum_w == w + queue->ghost_w) {
+	if (here && queue->tree.sum_w == w + queue->ghost_w) {
 		record_leave(ROTA_LEAVE_LAST | (sleeps ? ROTA_LEAVE_SLEEP : 0), taskc, cpu, vt, 0);
 		taskc->joined = -1;
 		taskc->vt = 0;
@@ -359,12 +361,12 @@ __noinline int queue_leave(struct task_ctx *taskc, u32 cpu, bool sleeps)
 	/* Who only moves has paid nothing by sleeping. */
 	taskc->left = sleeps ? taskc->joined : -1;
 	taskc->left_emptied = READ_ONCE(queue->emptied);
-	if (taskc->joined == cpu && sleeps && (s64)taskc->vt < 0) {
+	if (here && sleeps && (s64)taskc->vt < 0) {
 		ghost_make(queue, taskc, vt, now_vt);
 		queue->members--;
 		record_leave(ROTA_LEAVE_SLEEP | ROTA_LEAVE_GHOST, taskc, cpu, now_vt - taskc->vt,
 			     now_vt);
-	} else if (taskc->joined == cpu) {
+	} else if (here) {
 		eevdf_leave(&queue->tree, vt, w);
 		queue->members--;
 		record_leave(sleeps ? ROTA_LEAVE_SLEEP : 0, taskc, cpu, vt, now_vt);

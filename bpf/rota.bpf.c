@@ -22,7 +22,8 @@
  * Ideas
  *   - Three tiers. A higher tier runs first; caps and the starvation bound
  *     keep that from hurting.
- *   - Below priority, EEVDF: weights give shares, lag survives sleep.
+ *   - Below priority, EEVDF: weights give shares, lag survives sleep, and a claim does
+ *     as long as the queue that owes it.
  *   - What a priority task waits for runs at its level, and what that waits
  *     for, until the wait ends (inherit, wait, binder).
  *   - State per CPU and per cache domain only. A switch takes no lock of ours,
@@ -301,8 +302,6 @@ static __always_inline void note_running(struct task_struct *p, struct task_ctx 
 static __always_inline void watch_turn(struct cpu_ctx *cpuc, u32 tier, u32 cpu, u64 now_ns,
 				       bool chosen)
 {
-	bool late;
-
 	if (chosen)
 		cpuc->put_off = 0;
 	else if (cpuc->put_off)
@@ -311,13 +310,15 @@ static __always_inline void watch_turn(struct cpu_ctx *cpuc, u32 tier, u32 cpu, 
 		return;
 	if (cpuc->heavy_weight && preempt_may_end(cpuc, ROTA_FAIR))
 		preempt_end_for_heavy(cpuc, chosen);
-	late = cpuc->curr_hog && cpuc->queues[0].briefs && preempt_cut_begun(cpu, now_ns);
-	/* It came from another CPU, and no choice was made here: it is to do something first. */
-	if (late && chosen)
+	if (cpuc->curr_hog && cpuc->queues[0].briefs && preempt_cut_begun(cpu, now_ns)) {
+		if (!chosen) {
+			scx_bpf_kick_cpu(cpu, KICK_PREEMPT);
+			return;
+		}
+		/* It came from another CPU: it is to do something first. */
 		preempt_end_by(cpuc, preempt_quantum_end(cpuc));
-	if (late && !chosen)
-		scx_bpf_kick_cpu(cpu, KICK_PREEMPT);
-	else if (timer_wanted(cpuc))
+	}
+	if (timer_wanted(cpuc))
 		timer_start(cpuc, cpu, now_ns);
 }
 

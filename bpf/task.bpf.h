@@ -53,6 +53,7 @@ struct task_ctx {
 	u64 boosted_ns;	 /* CPU time since it was boosted */
 	u64 fair_vt;	 /* its lag below priority while it is boosted */
 	u32 fair_weight; /* and its weight then, 0: it is not */
+	u32 fair_tier;	 /* the tier that owes it, or that it owes */
 	s32 held;	 /* those who wait for a lock that it has; atomic add */
 	u16 lent;	 /* the class of the latest who gave it a boost */
 	u16 level;	 /* the class at whose level it runs: its own, or lent */
@@ -271,7 +272,8 @@ static void task_change_tier(struct task_ctx *taskc, u32 tier)
 	if (taskc->level != taskc->class && !taskc->fair_weight) {
 		taskc->fair_vt = taskc->vt;
 		taskc->fair_weight = taskc->weight;
-	} else if (taskc->level == taskc->class && taskc->fair_weight) {
+		taskc->fair_tier = taskc->tier;
+	} else if (taskc->level == taskc->class && taskc->fair_weight && tier == taskc->fair_tier) {
 		taskc->vt = taskc->fair_vt;
 		taskc->weight = taskc->fair_weight;
 		taskc->fair_weight = 0;
