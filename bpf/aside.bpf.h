@@ -49,21 +49,23 @@ static __always_inline bool aside_stays(const struct task_ctx *taskc, const stru
 	       !cpuc->owner && !taskc->own;
 }
 
-/* The task that ran makes room for a brief one: it keeps the rest of its turn. */
+/*
+ * The task that ran, whose slice was taken, makes room for a brief one: it keeps the rest of its
+ * turn. queued are those in the local queue.
+ */
 static __always_inline void aside_put(struct task_struct *p, struct task_ctx *taskc,
-				      struct cpu_ctx *cpuc, u64 now_ns)
+				      struct cpu_ctx *cpuc, u64 now_ns, s32 queued)
 {
 	u64 left_ns = kernel_since(cpuc->curr_end_ns, now_ns);
 
-	if (p->scx.slice || left_ns < ASIDE_LEFT_NS || !aside_stays(taskc, cpuc) ||
+	if (left_ns < ASIDE_LEFT_NS || !aside_stays(taskc, cpuc) ||
 	    !aside_wins(taskc, &cpuc->queues[0]))
 		return;
 	/*
 	 * The one that takes the CPU is still there: nobody but it. The local queue is that of
 	 * this CPU, which is another one where somebody changes the task while it runs.
 	 */
-	if (p->thread_info.cpu != bpf_get_smp_processor_id() ||
-	    scx_bpf_dsq_nr_queued(DSQ_LOCAL) != 1)
+	if (queued != 1 || p->thread_info.cpu != bpf_get_smp_processor_id())
 		return;
 	kernel_set_slice(p, left_ns);
 	taskc->aside = 1;

@@ -325,8 +325,10 @@ static __always_inline bool preempt_cut_turn(const struct task_ctx *taskc, struc
 	u64 brief_ns, end_ns;
 
 	if (taskc->tier != ROTA_FAIR || !preempt_may_end(cpuc, ROTA_FAIR) ||
-	    !(knobs.fair & ROTA_PREEMPT_SHORT) || (cpuc->curr_exact && !cpuc->curr_hog))
+	    !(knobs.fair & ROTA_PREEMPT_SHORT))
 		return false;
+	if (cpuc->curr_exact && !cpuc->curr_hog)
+		return false; /* its turn ends with its request already */
 	brief_ns = queue_brief(taskc);
 	if (!brief_ns)
 		return false;

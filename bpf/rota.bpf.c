@@ -22,8 +22,8 @@
  * Ideas
  *   - Three tiers. A higher tier runs first; caps and the starvation bound
  *     keep that from hurting.
- *   - Below priority, EEVDF: weights give shares, lag survives sleep, and a claim does
- *     as long as the queue that owes it.
+ *   - Below priority, EEVDF: weights give shares. Debts survive sleep, and claims do
+ *     while the queue that owes them has somebody.
  *   - What a priority task waits for runs at its level, and what that waits
  *     for, until the wait ends (inherit, wait, binder).
  *   - State per CPU and per cache domain only. A switch takes no lock of ours,
@@ -233,12 +233,15 @@ void ROTA_OP(enqueue, struct task_struct *p, u64 enq_flags)
 
 /*
  * What is counted of a task that has come to a CPU: when it leaves, or at a tick, as others may
- * wait for what it does there.
+ * wait for what it does there. stats are the counters of its class, which may be another since.
  */
-static __always_inline void count_arrival(struct task_ctx *taskc, u32 cpu)
+static __always_inline void count_arrival(struct task_ctx *taskc, u32 cpu,
+					  struct rota_class_stats *stats)
 {
-	struct rota_class_stats *stats = taskc->arrived ? stats_class(taskc->arrived - 1) : NULL;
-
+	if (!taskc->arrived)
+		return;
+	if (taskc->arrived - 1 != taskc->class)
+		stats = stats_class(taskc->arrived - 1);
 	taskc->arrived = 0;
 	if (!stats)
 		return;
@@ -270,7 +273,7 @@ static void charge(struct task_struct *p, struct task_ctx *taskc, struct cpu_ctx
 		stats->runtime_ns += delta_ns;
 		stats->progress_ns += done_ns;
 	}
-	count_arrival(taskc, cpu);
+	count_arrival(taskc, cpu, stats);
 	if (taskc->tier == ROTA_PRIORITY)
 		priority_charge(taskc, cpuc, cpu, delta_ns);
 	if (taskc->fair_weight)
@@ -463,7 +466,7 @@ void ROTA_OP(tick, struct task_struct *p)
 
 	if (taskc) {
 		event_follow(p, taskc);
-		count_arrival(taskc, cpu);
+		count_arrival(taskc, cpu, stats_class(taskc->class));
 	}
 	clock_note(cpuc);
 	group_tick(now_ns);
@@ -612,14 +615,22 @@ void ROTA_OP(running, struct task_struct *p)
 }
 
 /* It is ready still: it waits in a queue from now on, or goes on after a moment. */
-static void make_room(struct task_struct *p, struct task_ctx *taskc, struct cpu_ctx *cpuc)
+static void make_room(struct task_struct *p, struct task_ctx *taskc, struct cpu_ctx *cpuc, u32 cpu)
 {
+	s32 queued;
+
 	taskc->ready_at_ns = clock_now_locked();
 	taskc->turn_ns = cpuc->curr_hog || cpuc->put_off
 				 ? kernel_since(taskc->ready_at_ns, cpuc->curr_since_ns)
 				 : 0;
+	if (p->scx.slice || (cpuc->asked && !cpuc->brief_next))
+		return;
+	queued = scx_bpf_dsq_nr_queued(DSQ_LOCAL);
+	/* A CPU that goes offline does not ask, and keeps nobody by itself: it must look again. */
+	if (!cpuc->asked && !queued)
+		scx_bpf_kick_cpu(cpu, 0);
 	if (cpuc->brief_next && !limit_groups)
-		aside_put(p, taskc, cpuc, taskc->ready_at_ns);
+		aside_put(p, taskc, cpuc, taskc->ready_at_ns, queued);
 }
 
 /* It falls asleep, or its CPUs, its nice value or its policy are changed while it runs. */
@@ -661,11 +672,8 @@ void ROTA_OP(stopping, struct task_struct *p, bool runnable)
 		cpuc->curr_tier = ROTA_NONE;
 	else
 		taskc->rescued = cpuc->curr_rescued;
-	/* A CPU that goes offline does not ask, and keeps nobody by itself: it must look again. */
-	if (runnable && !p->scx.slice && !cpuc->asked && !scx_bpf_dsq_nr_queued(DSQ_LOCAL))
-		scx_bpf_kick_cpu(cpu, 0);
 	if (runnable)
-		make_room(p, taskc, cpuc);
+		make_room(p, taskc, cpuc, cpu);
 	else
 		leave(p, taskc, cpu);
 	cpuc->brief_next = 0;

@@ -29,6 +29,9 @@ static __always_inline struct rota_class_stats *stats_class(u32 class)
 /* The class's counters of one CPU; only its cap window is written from afar. */
 static __always_inline struct rota_class_stats *stats_class_on(u32 class, u32 cpu)
 {
+	/* Mostly this one, and that is looked up without a call. */
+	if (cpu == bpf_get_smp_processor_id())
+		return stats_class(class);
 	return bpf_map_lookup_percpu_elem(&class_stats, &class, cpu);
 }
 

@@ -265,7 +265,8 @@ static void task_reweigh(struct task_ctx *taskc, u32 weight)
 
 /*
  * Between tiers, which have clocks of their own, lag is lost; but who is boosted
- * comes back to what it was owed or owes, and to what was left of its request.
+ * comes back to what it was owed or owes, and to what was left of its request, unless its
+ * class has another tier by then.
  */
 static void task_change_tier(struct task_ctx *taskc, u32 tier)
 {
@@ -305,6 +306,8 @@ static void task_rank(const struct task_struct *p, struct task_ctx *taskc)
 	taskc->any_slice = !taskc->custom_ns && !class->slice_ns;
 	if (tier != taskc->tier)
 		task_change_tier(taskc, tier);
+	else if (taskc->level == taskc->class)
+		taskc->fair_weight = 0; /* its class has the tier now to which it was boosted */
 }
 
 /* The same for one whose cgroup may have changed as well. */
