@@ -65,6 +65,9 @@ func (f runFlags) run(c *cobra.Command, names []string) error {
 	if err := f.prepareOutputs(names); err != nil {
 		return err
 	}
+	if err := machine.Ordered(); err != nil && !f.machine.Realtime {
+		say("QEMU's threads have no order here: SCHED_FIFO: %v: on a busy host the same run may give other results; run as root or with CAP_SYS_NICE", err)
+	}
 	failed := 0
 	total := 0
 	for _, name := range names {

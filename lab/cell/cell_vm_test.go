@@ -9,16 +9,12 @@ import (
 	"math"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strconv"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
 
 	"rota/lab"
@@ -49,32 +45,6 @@ func inGuest(name string) (func(*guest.Guest) error, bool) {
 }
 
 func nothing(*guest.Guest) error { return nil }
-
-// work is a load whose figures depend on the order of everything.
-func work(g *guest.Guest) error {
-	bench, err := g.Start(guest.Cmd{Path: "hackbench", Args: []string{"-g", "2", "-l", "100"}})
-	if err != nil {
-		return err
-	}
-	out, err := g.Run(guest.Cmd{Path: "cyclictest", Args: []string{"-q", "-l", "200", "-i", "1000", "--policy=other"}})
-	if err != nil {
-		return err
-	}
-	g.Log("%s", out.Stdout)
-	b, err := bench.Wait()
-	g.Log("%s", b.Stdout)
-	g.Metric("hackbench_s", b.Elapsed.Seconds())
-	g.Metric("cyclictest_s", out.Elapsed.Seconds())
-	return err
-}
-
-// rest sleeps and is woken, often on no CPU at all: then QEMU's main loop lets the time pass.
-func rest(g *guest.Guest) error {
-	out, err := g.Run(guest.Cmd{Path: "cyclictest", Args: []string{"-t", "4", "-l", "20000", "-i", "150", "-d", "37", "--policy=other", "-q"}})
-	g.Log("%s", out.Stdout)
-	g.Metric("cyclictest_s", out.Elapsed.Seconds())
-	return err
-}
 
 // probe checks inside the guest what the host half promises.
 func probe(g *guest.Guest) error {
@@ -200,6 +170,11 @@ func crash(g *guest.Guest) error { panic("the test wants it") }
 // boot runs one cell of the default kernel.
 func boot(t *testing.T, scenario string, change func(*Cell)) (Outcome, error) {
 	t.Helper()
+	return newCell(t, scenario, change).Run(context.Background())
+}
+
+func newCell(t *testing.T, scenario string, change func(*Cell)) Cell {
+	t.Helper()
 	c := Cell{
 		Kernel:  kernel(t, "6.18"),
 		Machine: machine.Machine{CPUs: 4, HostLimit: 10 * time.Minute},
@@ -212,7 +187,7 @@ func boot(t *testing.T, scenario string, change func(*Cell)) (Outcome, error) {
 	if change != nil {
 		change(&c)
 	}
-	return c.Run(context.Background())
+	return c
 }
 
 func kernel(t *testing.T, want string) kernels.Kernel {
@@ -230,61 +205,6 @@ func kernel(t *testing.T, want string) kernels.Kernel {
 		t.Fatal(err)
 	}
 	return k
-}
-
-// The lab's promise: the same inputs give the same bytes.
-func TestSameSeedSameBytes(t *testing.T) {
-	t.Parallel()
-	run := func(seed int64) Outcome {
-		out, err := boot(t, "work", func(c *Cell) {
-			c.Tools = []string{"hackbench", "cyclictest"}
-			c.Plan.Seed = seed
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return out
-	}
-	first, again, other := run(1), run(1), run(2)
-	if diff := cmp.Diff(first, again); diff != "" {
-		t.Errorf("the same seed gave two results:\n%s", diff)
-	}
-	if cmp.Equal(first.Results, other.Results) {
-		t.Error("another seed gave the same result")
-	}
-	if first.Results.Metrics["hackbench_s"] <= 0 {
-		t.Errorf("hackbench took %v s", first.Results.Metrics["hackbench_s"])
-	}
-}
-
-// And so they do when the host has other work: two machines at a time, beside a loop for each CPU.
-func TestSameBytesOnABusyHost(t *testing.T) {
-	t.Parallel()
-	var outcomes [2]Outcome
-	var machines sync.WaitGroup
-	var ended atomic.Bool
-	for i := range outcomes {
-		machines.Go(func() {
-			var err error
-			if outcomes[i], err = boot(t, "rest", func(c *Cell) { c.Tools = []string{"cyclictest"} }); err != nil {
-				t.Error(err)
-			}
-		})
-	}
-	for range runtime.NumCPU() {
-		go func() {
-			for !ended.Load() {
-			}
-		}()
-	}
-	machines.Wait()
-	ended.Store(true)
-	if diff := cmp.Diff(outcomes[0], outcomes[1]); diff != "" {
-		t.Errorf("the same seed gave two results:\n%s", diff)
-	}
-	if took := outcomes[0].Results.Metrics["cyclictest_s"]; took <= 0 {
-		t.Errorf("cyclictest took %v s", took)
-	}
 }
 
 // fastest is how many times the fastest virtual CPU may do what the slowest

@@ -5,10 +5,8 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net"
-	"os"
 	"os/exec"
-	"strconv"
-	"time"
+	"runtime"
 
 	"golang.org/x/sys/unix"
 )
@@ -21,116 +19,120 @@ import (
 // So both have one CPU of the host, and the main loop always goes first: it runs when the other
 // has woken it, as part of what that did, and never beside it.
 
-// mainLoopPriority is that of SCHED_FIFO: before what is fair, behind all else.
-const mainLoopPriority = 1
-
-// threadsInterval is how often QEMU's threads are looked for until all are there.
-const threadsInterval = 5 * time.Millisecond
-
-// threadsOfQEMU are its main loop, the one that frees memory, and the one that counts.
-const threadsOfQEMU = 3
-
-// cpuNames are those of the sockets that say which CPUs have a machine.
-const cpuNames = "@rota-lab/cpu/%d"
-
-// hostCPU is one that a machine has.
-type hostCPU struct {
-	number int
-	taken  net.Listener // nil = all were taken, and it is shared
+// mainLoopFirst is how QEMU's first thread runs: before what is fair, behind all else. Its other
+// threads do not get that from it.
+var mainLoopFirst = unix.SchedAttr{
+	Size: unix.SizeofSchedAttr, Policy: unix.SCHED_FIFO, Priority: 1, Flags: unix.SCHED_FLAG_RESET_ON_FORK,
 }
 
-// takeCPU takes a CPU that this thread may use and no other machine has. A socket's name says that
-// it is taken, also to other processes: the kernel gives it back whatever becomes of us.
+const (
+	// cpuNames are of the sockets that say which CPUs have a machine: a CPU's number, and which
+	// of its machines it is, from 0 on.
+	cpuNames   = "@rota-lab/cpu/%d/%d"
+	mostPerCPU = 64
+	mostCPUs   = 1 << 16 // that a kernel can have
+)
+
+// Ordered says why QEMU's threads have no order here, nil if they have one. Without CAP_SYS_NICE
+// (or a limit of real-time priority, ulimit -r) it is EPERM, and on a busy host the same run may then
+// give other results.
+func Ordered() error {
+	failed := make(chan error)
+	go func() {
+		runtime.LockOSThread() // and never unlocked: the thread ends with this function
+		first := mainLoopFirst
+		failed <- unix.SchedSetAttr(0, &first, 0)
+	}()
+	return <-failed
+}
+
+// hostCPU is a CPU of the host that a machine has.
+type hostCPU struct {
+	number int
+	taken  net.Listener // nil = nothing says that it is taken
+}
+
+// takeCPU takes one of the CPUs that this thread may use, one without a machine if there is one,
+// else one with few. A socket's name says that it is taken, also to other processes of the same
+// network namespace: the kernel gives it back whatever becomes of us.
 func takeCPU(names string) (hostCPU, error) {
-	var allowed unix.CPUSet
-	if err := unix.SchedGetaffinity(0, &allowed); err != nil {
-		return hostCPU{}, fmt.Errorf("machine: which CPUs of the host: %w", err)
+	allowed, err := allowedCPUs()
+	if err != nil {
+		return hostCPU{}, err
 	}
 	var cpus []int
-	for cpu := len(allowed)*strconv.IntSize - 1; cpu >= 0; cpu-- { // the first ones serve most interrupts
+	for cpu := range mostCPUs {
 		if allowed.IsSet(cpu) {
 			cpus = append(cpus, cpu)
 		}
 	}
-	for _, cpu := range cpus {
-		if taken, err := net.Listen("unix", fmt.Sprintf(names, cpu)); err == nil {
-			return hostCPU{cpu, taken}, nil
+	// Machines that do not see each other's sockets are not all to begin with the same one.
+	rand.Shuffle(len(cpus), func(i, j int) { cpus[i], cpus[j] = cpus[j], cpus[i] })
+	for nth := range mostPerCPU {
+		for _, cpu := range cpus {
+			taken, err := net.Listen("unix", fmt.Sprintf(names, cpu, nth))
+			if err == nil || !errors.Is(err, unix.EADDRINUSE) {
+				return hostCPU{cpu, taken}, nil
+			}
 		}
 	}
-	return hostCPU{number: cpus[rand.IntN(len(cpus))]}, nil
+	return hostCPU{number: cpus[0]}, nil
 }
 
-func (c hostCPU) give() {
+// allowedCPUs are those that this thread may use, in a set that has room for all of the host.
+func allowedCPUs() (unix.CPUSetDynamic, error) {
+	for room := 1024; ; room *= 2 {
+		set := unix.NewCPUSet(room)
+		err := unix.SchedGetaffinityDynamic(0, set)
+		if err == nil || room >= mostCPUs || !errors.Is(err, unix.EINVAL) {
+			return set, err
+		}
+	}
+}
+
+func (c hostCPU) release() {
 	if c.taken != nil {
 		c.taken.Close()
 	}
 }
 
-// start starts cmd where it and all its threads have no other CPU.
+// start starts cmd where it and all its threads have no other CPU. The calling goroutine has its
+// thread for itself.
 func (c hostCPU) start(cmd *exec.Cmd) error {
-	var before, one unix.CPUSet
+	before, err := allowedCPUs()
+	if err != nil {
+		return err
+	}
+	one := unix.NewCPUSet(c.number + 1)
 	one.Set(c.number)
-	if err := errors.Join(unix.SchedGetaffinity(0, &before), unix.SchedSetaffinity(0, &one)); err != nil {
-		return fmt.Errorf("CPU %d of the host: %w", c.number, err)
+	if err := unix.SchedSetaffinityDynamic(0, one); err != nil {
+		return fmt.Errorf("run on CPU %d of the host: %w", c.number, err)
 	}
-	return errors.Join(cmd.Start(), unix.SchedSetaffinity(0, &before))
-}
-
-// mainLoopFirst lets QEMU's first thread run before its others until ended is closed. Who may not
-// have SCHED_FIFO has the others step behind: then all other work of this CPU goes before them, too.
-func mainLoopFirst(pid int, ended <-chan struct{}) error {
-	first := unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_FIFO, Priority: mainLoopPriority, Flags: unix.SCHED_FLAG_RESET_ON_FORK}
-	err := unix.SchedSetAttr(pid, &first, 0)
-	if err == nil || errors.Is(err, unix.ESRCH) {
-		return nil
+	err = cmd.Start()
+	if again := unix.SchedSetaffinityDynamic(0, before); again != nil {
+		runtime.LockOSThread() // once more than it is unlocked: nobody else may get this thread
+		err = errors.Join(err, fmt.Errorf("go back from CPU %d of the host: %w", c.number, again))
 	}
-	if !errors.Is(err, unix.EPERM) {
-		return fmt.Errorf("QEMU's main loop under SCHED_FIFO: %w", err)
-	}
-	go stepBehind(pid, ended)
-	return nil
-}
-
-// stepBehind gives all threads but the first SCHED_IDLE, once they are there.
-func stepBehind(pid int, ended <-chan struct{}) {
-	last := unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_IDLE}
-	for {
-		threads, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", pid))
-		if err != nil {
-			return // it has ended
-		}
-		for _, thread := range threads {
-			if tid, err := strconv.Atoi(thread.Name()); err == nil && tid != pid {
-				unix.SchedSetAttr(tid, &last, 0) // fails only for a thread that has ended
-			}
-		}
-		if len(threads) >= threadsOfQEMU {
-			return
-		}
-		select {
-		case <-ended:
-			return
-		case <-time.After(threadsInterval):
-		}
-	}
+	return err
 }
 
 // startInOrder starts QEMU for a machine that counts, and bounds what it writes before it comes
-// first. The calling goroutine has its thread for itself. release gives back what was taken for
-// QEMU, once it has ended.
+// first. release ends what was taken for QEMU, once that has ended.
 func startInOrder(cmd *exec.Cmd) (release func(), err error) {
 	cpu, err := takeCPU(cpuNames)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("which CPUs of the host: %w", err)
 	}
-	ended := make(chan struct{})
-	release = func() { close(ended); cpu.give() }
 	err = cpu.start(cmd)
 	if err == nil {
 		err = boundPorts(cmd.Process.Pid)
 	}
 	if err == nil {
-		err = mainLoopFirst(cmd.Process.Pid, ended)
+		first := mainLoopFirst
+		err = unix.SchedSetAttr(cmd.Process.Pid, &first, 0)
 	}
-	return release, err
+	if errors.Is(err, unix.ESRCH) {
+		err = nil // it has ended already, and says why itself
+	}
+	return cpu.release, err
 }

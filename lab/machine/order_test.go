@@ -4,101 +4,83 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"os/exec"
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"golang.org/x/sys/unix"
 )
 
-// Each machine has a CPU for itself as long as there are some, and gives it back.
+// Each machine has a CPU for itself as long as there are some, then they share evenly, and each
+// gives back what it had.
 func TestEachMachineHasItsCPU(t *testing.T) {
-	var allowed unix.CPUSet
-	if err := unix.SchedGetaffinity(0, &allowed); err != nil {
+	allowed, err := allowedCPUs()
+	if err != nil {
 		t.Fatal(err)
 	}
-	names := fmt.Sprintf("@rota-test-%d/%%d", os.Getpid()) // no machine has these
+	names := fmt.Sprintf("@rota-test-%d/%%d/%%d", os.Getpid()) // no machine has these
 	take := func() hostCPU {
 		t.Helper()
 		c, err := takeCPU(names)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !allowed.IsSet(c.number) {
-			t.Errorf("CPU %d is not ours to use", c.number)
+		if !allowed.IsSet(c.number) || c.taken == nil {
+			t.Errorf("CPU %d is not ours to use, or not taken", c.number)
 		}
 		return c
 	}
-	had := map[int]bool{}
+	had := map[int]int{}
 	var last hostCPU
-	for range allowed.Count() {
+	for range 2 * allowed.Count() {
 		last = take()
-		defer last.give()
-		if last.taken == nil || had[last.number] {
-			t.Errorf("CPU %d twice", last.number)
+		defer last.release()
+		had[last.number]++
+	}
+	for cpu, machines := range had {
+		if machines != 2 {
+			t.Errorf("CPU %d has %d machines, must be 2", cpu, machines)
 		}
-		had[last.number] = true
 	}
-	if shared := take(); shared.taken != nil {
-		t.Errorf("CPU %d was taken and is given again", shared.number)
-	}
-	last.give()
+	last.release()
 	again := take()
-	defer again.give()
-	if again.taken == nil || again.number != last.number {
+	defer again.release()
+	if again.number != last.number {
 		t.Errorf("CPU %d was not given back", last.number)
 	}
 }
 
-// A counting machine's program has one CPU, and its first thread goes before what is fair, where
-// that is allowed; what it starts does not. A machine on the host's clock is left alone.
+// A counting machine's program has one CPU, and its first thread goes before what is fair; what it
+// starts does not. Where that is not allowed, and on the host's clock, a machine is left alone.
 func TestMainLoopGoesFirst(t *testing.T) {
-	const look = `sleep 0.3
-policy() { cut -d' ' -f41 /proc/$1/stat; }
-sleep 1 & child=$!
-cpus=$(sed -n 's/Cpus_allowed_list:[^0-9]*//p' /proc/$$/status)
-echo "$(policy $$) $(policy $child) $cpus" >"$results"`
+	ordered := Ordered() == nil
 	for _, realtime := range []bool{false, true} {
-		m := script(t, look)
+		policy, inOrder := unix.SCHED_NORMAL, ordered && !realtime
+		if inOrder {
+			policy = unix.SCHED_FIFO
+		}
+		m := script(t, fmt.Sprintf(`
+policy() { cut -d' ' -f41 /proc/$1/stat; }
+for i in 1 2 3 4 5 6 7 8 9 10; do [ "$(policy $$)" = %d ] && break; sleep 0.5; done
+sleep 0.1 & child=$!
+cpus=$(sed -n 's/Cpus_allowed_list:[^0-9]*//p' /proc/$$/status)
+echo "$(policy $$) $(policy $child) $cpus" >"$results"`, policy))
 		m.Realtime = realtime
 		out, err := m.Run(context.Background())
 		words := strings.Fields(string(out.Results))
 		if err != nil || len(words) != 3 {
 			t.Fatalf("%q, %v", out.Results, err)
 		}
-		policy, child, cpus := words[0], words[1], words[2]
-		_, oneCPU := strconv.Atoi(cpus)
-		if want := policyOfMainLoop(t, realtime); policy != strconv.Itoa(want) || child != "0" {
-			t.Errorf("realtime %v: policy %s, of its child %s; want %d and 0", realtime, policy, child, want)
+		if words[0] != strconv.Itoa(policy) || words[1] != "0" {
+			t.Errorf("realtime %v: policy %s, of its child %s; want %d and 0", realtime, words[0], words[1], policy)
 		}
-		if !realtime && oneCPU != nil {
-			t.Errorf("it has CPUs %s, not one", cpus)
+		if _, one := strconv.Atoi(words[2]); inOrder && one != nil {
+			t.Errorf("it has CPUs %s, not one", words[2])
 		}
-		if all := ownCPUs(t); realtime && cpus != all {
-			t.Errorf("it has CPUs %s, not %s", cpus, all)
+		if all := ownCPUs(t); !inOrder && words[2] != all {
+			t.Errorf("realtime %v: it has CPUs %s, not %s", realtime, words[2], all)
 		}
 	}
-}
-
-// policyOfMainLoop is what a machine's first thread can have here.
-func policyOfMainLoop(t *testing.T, realtime bool) int {
-	t.Helper()
-	if realtime {
-		return unix.SCHED_NORMAL
-	}
-	cmd := exec.Command("sleep", "100")
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	defer cmd.Wait()
-	defer cmd.Process.Kill()
-	attr := unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_FIFO, Priority: 1}
-	if unix.SchedSetAttr(cmd.Process.Pid, &attr, 0) != nil {
-		return unix.SCHED_NORMAL
-	}
-	return unix.SCHED_FIFO
 }
 
 func ownCPUs(t *testing.T) string {
@@ -110,55 +92,4 @@ func ownCPUs(t *testing.T) string {
 	_, list, _ := strings.Cut(string(status), "Cpus_allowed_list:")
 	list, _, _ = strings.Cut(list, "\n")
 	return strings.TrimSpace(list)
-}
-
-// Where SCHED_FIFO is not allowed the other threads step behind, the first one stays.
-func TestOthersStepBehind(t *testing.T) {
-	if os.Getenv("ROTA_TEST_SLEEP") != "" {
-		time.Sleep(time.Minute) // a program of Go has three threads and more
-	}
-	cmd := exec.Command(os.Args[0], "-test.run=^TestOthersStepBehind$")
-	cmd.Env = append(os.Environ(), "ROTA_TEST_SLEEP=1")
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	defer cmd.Wait()
-	defer cmd.Process.Kill()
-	stepBehind(cmd.Process.Pid, make(chan struct{}))
-	threads, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", cmd.Process.Pid))
-	if err != nil {
-		t.Fatal(err)
-	}
-	behind := 0
-	for _, thread := range threads {
-		tid, _ := strconv.Atoi(thread.Name())
-		attr, err := unix.SchedGetAttr(tid, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
-		first := tid == cmd.Process.Pid
-		if first && attr.Policy != unix.SCHED_NORMAL {
-			t.Errorf("the first thread has policy %d", attr.Policy)
-		}
-		if !first && attr.Policy == unix.SCHED_IDLE {
-			behind++
-		}
-	}
-	if behind < threadsOfQEMU-1 {
-		t.Errorf("%d of %d threads stepped behind", behind, len(threads))
-	}
-}
-
-// Who looks for threads that never come ends with the program.
-func TestStepBehindEnds(t *testing.T) {
-	ended := make(chan struct{})
-	close(ended)
-	cmd := exec.Command("sleep", "100")
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	stepBehind(cmd.Process.Pid, ended)
-	cmd.Process.Kill()
-	cmd.Wait()
-	stepBehind(cmd.Process.Pid, nil)
 }

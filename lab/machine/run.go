@@ -63,7 +63,7 @@ func (m Machine) Run(ctx context.Context) (Outcome, error) {
 	}
 	start := time.Now()
 	stopWatching := follow(console, m.Watch)
-	words, err := runQEMU(limited, qemu, args, nil, m.starter())
+	words, err := runQEMU(limited, qemu, args, nil, m.howToStart())
 	stopWatching()
 	out := Outcome{Elapsed: time.Since(start)}
 	out.Console, _ = readTail(console, MaxConsole)
@@ -89,7 +89,7 @@ func (m Machine) Interactive(ctx context.Context, w io.Writer) error {
 	defer os.RemoveAll(dir)
 	results := filepath.Join(dir, "results")
 	args := m.arguments("stdio,id=console,signal=off", "file,id=results,path="+escape(results))
-	words, err := runQEMU(ctx, qemu, args, os.Stdin, m.starter())
+	words, err := runQEMU(ctx, qemu, args, os.Stdin, m.howToStart())
 	if b, readError := readHead(results, MaxResults); readError == nil {
 		w.Write(b)
 	}
@@ -103,9 +103,9 @@ func (m Machine) Interactive(ctx context.Context, w io.Writer) error {
 // an error QEMU may run.
 type starter func(*exec.Cmd) (release func(), err error)
 
-// starter is how this machine's QEMU is started.
-func (m Machine) starter() starter {
-	if m.Realtime || m.RealIdle {
+// howToStart is how this machine's QEMU is started: one that counts in order, where that can be had.
+func (m Machine) howToStart() starter {
+	if m.Realtime || m.RealIdle || Ordered() != nil {
 		return startAnywhere
 	}
 	return startInOrder
