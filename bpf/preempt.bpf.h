@@ -15,7 +15,8 @@
  * parked; when it is none of theirs to decide it has to wait for the next choice.
  */
 
-#define PREEMPT_TIE_VT 16000	  /* 1 us at nice 0: closer than this is level */
+#define PREEMPT_TIE_VT 16000  /* 1 us at nice 0: closer than this is level */
+#define PREEMPT_OWED_VT 64000 /* 4 us: what a switch is charged to one of two and not the other */
 #define PREEMPT_QUANTUM_NS 350000 /* a turn but a hog's is safe so long from brief requests, too */
 #define PREEMPT_DEFER_NS 2000000  /* when a turn has lasted so long, who was put off is looked at */
 #define PREEMPT_HEAVY 2		  /* who weighs more than so many times as much is far heavier */
@@ -27,10 +28,14 @@ static __always_inline bool preempt_is_due(u64 vt, u64 now_vt)
 	return !eevdf_before(now_vt + PREEMPT_TIE_VT, vt);
 }
 
-/* Is what runs owed, so that it may keep the CPU? */
+/*
+ * Is what runs owed, so that it may keep the CPU? Not if by so little that the costs of switches
+ * decide: those whom it wakes one after another, and who hardly work, would have the CPU at once
+ * or wait for its whole turn, by the build.
+ */
 static __always_inline bool preempt_is_owed(const struct cpu_ctx *cpuc, u64 now_vt)
 {
-	return eevdf_before(cpuc->curr_vt + PREEMPT_TIE_VT, now_vt);
+	return eevdf_before(cpuc->curr_vt + PREEMPT_OWED_VT, now_vt);
 }
 
 /*
