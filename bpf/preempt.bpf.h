@@ -16,7 +16,7 @@
  */
 
 #define PREEMPT_TIE_VT 16000  /* 1 us at nice 0: closer than this is level */
-#define PREEMPT_OWED_VT 64000 /* 4 us: what a switch is charged to one of two and not the other */
+#define PREEMPT_SAFE_VT 64000 /* 4 us: what a switch is charged to one of two and not the other */
 #define PREEMPT_QUANTUM_NS 350000 /* a turn but a hog's is safe so long from brief requests, too */
 #define PREEMPT_DEFER_NS 2000000  /* when a turn has lasted so long, who was put off is looked at */
 #define PREEMPT_HEAVY 2		  /* who weighs more than so many times as much is far heavier */
@@ -28,14 +28,10 @@ static __always_inline bool preempt_is_due(u64 vt, u64 now_vt)
 	return !eevdf_before(now_vt + PREEMPT_TIE_VT, vt);
 }
 
-/*
- * Is what runs owed, so that it may keep the CPU? Not if by so little that the costs of switches
- * decide: those whom it wakes one after another, and who hardly work, would have the CPU at once
- * or wait for its whole turn, by the build.
- */
-static __always_inline bool preempt_is_owed(const struct cpu_ctx *cpuc, u64 now_vt)
+/* Is what runs owed more than this, so that it may keep the CPU? */
+static __always_inline bool preempt_is_owed(const struct cpu_ctx *cpuc, u64 now_vt, u64 more_vt)
 {
-	return eevdf_before(cpuc->curr_vt + PREEMPT_OWED_VT, now_vt);
+	return eevdf_before(cpuc->curr_vt + more_vt, now_vt);
 }
 
 /*
@@ -157,9 +153,15 @@ static bool preempt_allowed(const struct task_ctx *taskc, struct cpu_ctx *cpuc, 
 	now_vt = eevdf_now(&queue->tree);
 	if (!preempt_is_due(taskc->vt, now_vt))
 		return false;
-	if (preempt_is_owed(cpuc, now_vt) &&
-	    (preempt_protected(taskc, cpuc) ||
-	     !eevdf_before(taskc->deadline_vt, cpuc->curr_deadline_vt)))
+	if (preempt_is_owed(cpuc, now_vt, PREEMPT_TIE_VT) &&
+	    !eevdf_before(taskc->deadline_vt, cpuc->curr_deadline_vt))
+		return false;
+	/*
+	 * Its turn is safe, but not if it is owed by so little that the costs of switches decide:
+	 * those whom it wakes one after another, and who hardly work, would have the CPU at once or
+	 * wait for its whole turn, by the build.
+	 */
+	if (preempt_is_owed(cpuc, now_vt, PREEMPT_SAFE_VT) && preempt_protected(taskc, cpuc))
 		return false;
 	return preempt_wins(taskc, cpu, now_vt);
 }
@@ -290,7 +292,7 @@ static bool preempt_hurries(const struct task_ctx *taskc, struct cpu_ctx *cpuc, 
 	if (!heavy)
 		return !preempt_defers(taskc, cpu, now_ns);
 	preempt_note_heavy(taskc, cpuc);
-	if (!preempt_is_owed(cpuc, now_vt) ||
+	if (!preempt_is_owed(cpuc, now_vt, PREEMPT_TIE_VT) ||
 	    eevdf_before(taskc->deadline_vt, cpuc->curr_deadline_vt))
 		return true;
 	preempt_end_for_heavy(cpuc, false);
