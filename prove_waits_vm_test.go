@@ -101,7 +101,7 @@ func TestTurnEndsWithItsRequestForAMoment(t *testing.T) {
 var bellMean = regexp.MustCompile(`(?m)^bell_mean_us ([0-9.]+)`)
 
 // TestWokenInARowHaveTheCPU: those who hardly work have the CPU from the one that wakes them, one after
-// another, though it is owed a little by then, as the switches are charged to them. In 20 to 28 us; where
+// another, though it is owed a little by then, as the switches are charged to them. In 20 to 41 us; where
 // 1 us that it was owed did matter one of three waited for its turn, all in the mean for 0.3 to 0.7 ms.
 func TestWokenInARowHaveTheCPU(t *testing.T) {
 	t.Parallel()
