@@ -347,6 +347,20 @@ static void keep(struct task_struct *prev, struct task_ctx *prevc, struct cpu_ct
 		scx_bpf_kick_cpu(prev->thread_info.cpu, KICK_PREEMPT);
 }
 
+/*
+ * Who exits is taken out of its autogroup moments before its parent is woken, and the kernel asks for a
+ * choice there: it goes on, as turns do to the tick where nobody ends them (docs/decisions/0028). Being taken
+ * out has begun its turn anew.
+ */
+static bool finish_exit(struct task_struct *prev, struct cpu_ctx *cpuc, u64 now_ns)
+{
+	if (!(prev->flags & PF_EXITING) || !eevdf_before(now_ns, preempt_quantum_end(cpuc)))
+		return false;
+	cpuc->asked = 0;
+	kernel_set_slice(prev, PREEMPT_QUANTUM_NS);
+	return true;
+}
+
 /* The task that ran, charged, if it may go on. */
 static struct task_ctx *charge_prev(struct task_struct *prev, struct cpu_ctx *cpuc, u32 cpu,
 				    u64 now_ns)
@@ -415,6 +429,8 @@ void ROTA_OP(dispatch, s32 cpu, struct task_struct *prev)
 		keep(prev, prevc, cpuc, now_ns);
 		return;
 	}
+	if (prev && prevc->tier == ROTA_FAIR && finish_exit(prev, cpuc, now_ns))
+		return;
 	if ((place_due(cpuc, now_ns) && place_balance(cpu, now_ns)) ||
 	    pick_next(cpuc, ROTA_FAIR, cpu, prevc))
 		return;
