@@ -361,6 +361,18 @@ static bool finish_exit(struct task_struct *prev, struct cpu_ctx *cpuc, u64 now_
 	return true;
 }
 
+/* Does the task that ran go on before the fair tier has a choice? */
+static bool keep_first(struct task_struct *prev, struct task_ctx *prevc, struct cpu_ctx *cpuc,
+		       u32 cpu, u64 now_ns)
+{
+	if (prevc->tier == ROTA_FAIR)
+		return finish_exit(prev, cpuc, now_ns);
+	if (prevc->tier != ROTA_PRIORITY || !priority_may_go_on(prevc, cpuc, cpu, now_ns))
+		return false;
+	keep(prev, prevc, cpuc, now_ns);
+	return true;
+}
+
 /* The task that ran, charged, if it may go on. */
 static struct task_ctx *charge_prev(struct task_struct *prev, struct cpu_ctx *cpuc, u32 cpu,
 				    u64 now_ns)
@@ -425,11 +437,7 @@ void ROTA_OP(dispatch, s32 cpu, struct task_struct *prev)
 		return;
 	if (rescue(cpuc, cpu, now_ns) || priority_dispatch(cpuc, cpu, prev, prevc, now_ns))
 		return;
-	if (prev && prevc->tier == ROTA_PRIORITY && priority_may_go_on(prevc, cpuc, cpu, now_ns)) {
-		keep(prev, prevc, cpuc, now_ns);
-		return;
-	}
-	if (prev && prevc->tier == ROTA_FAIR && finish_exit(prev, cpuc, now_ns))
+	if (prev && keep_first(prev, prevc, cpuc, cpu, now_ns))
 		return;
 	if ((place_due(cpuc, now_ns) && place_balance(cpu, now_ns)) ||
 	    pick_next(cpuc, ROTA_FAIR, cpu, prevc))
