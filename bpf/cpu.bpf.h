@@ -112,6 +112,8 @@ struct cpu_ctx {
 	u32 put_off;	  /* somebody waits though this turn could have ended for it */
 	u32 heavy_weight; /* of a far heavier one who waits behind others, 0: nobody; a hint */
 	u64 heavy_vt;	  /* its deadline */
+	u32 moment_tid;	  /* the last who came to wait and asks for the least there is; a hint */
+	u64 moment_at_ns; /* since when it waits */
 	u32 brief_next;	  /* who takes this CPU will soon have left it again */
 	u32 aside;	  /* who ran is in the local queue, and goes on after that */
 	u64 aside_at_ns;  /* since when */

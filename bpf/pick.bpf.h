@@ -205,6 +205,8 @@ static void pick_enqueue(struct task_struct *p, struct task_ctx *taskc, struct c
 		kernel_insert_vtime(p, queue_id(taskc->tier, cpu), taskc->request_ns,
 				    taskc->deadline_vt, enq_flags);
 	}
+	if (wakes)
+		preempt_note_moment(taskc, cpuc, now_ns);
 	/* Second in line, after one that went to the local queue, or out of turn. */
 	if (preempts || preempt_gives_way(cpuc, taskc->tier) ||
 	    (comes && !may && preempt_hurries(taskc, cpuc, cpu, wakes, now_ns)) ||

@@ -20,7 +20,8 @@
 #define PREEMPT_QUANTUM_NS 350000 /* a turn but a hog's is safe so long from brief requests, too */
 #define PREEMPT_DEFER_NS 2000000  /* when a turn has lasted so long, who was put off is looked at */
 #define PREEMPT_HEAVY 2		  /* who weighs more than so many times as much is far heavier */
-#define PREEMPT_LOOKS 8		  /* tasks that a wake-up looks at to see whether it is the next */
+#define PREEMPT_MOMENT_NS 20000000 /* who still waits for a moment then is taken to be elsewhere */
+#define PREEMPT_LOOKS 8		   /* tasks that a wake-up looks at to see whether it is the next */
 
 /* Is who has this virtual time eligible, or level with V? */
 static __always_inline bool preempt_is_due(u64 vt, u64 now_vt)
@@ -321,10 +322,35 @@ static __always_inline u64 preempt_chosen_at(const struct task_ctx *taskc,
 }
 
 /*
+ * Who asks for the least there is has to wait: turns end with their requests until it runs, and do not
+ * go on to a tick (docs/decisions/0008). Of several the last is remembered.
+ */
+static __always_inline void preempt_note_moment(const struct task_ctx *taskc, struct cpu_ctx *cpuc,
+						u64 now_ns)
+{
+	/* For every brief request it would cost hackbench 3 % of its work. */
+	if (2 * taskc->brief_ns > TASK_BRIEF_NS || taskc->tier != ROTA_FAIR ||
+	    !(knobs.fair & ROTA_PREEMPT_SHORT) || !queue_brief(taskc))
+		return;
+	cpuc->moment_tid = taskc->tid;
+	cpuc->moment_at_ns = now_ns;
+	if (preempt_may_end(cpuc, ROTA_FAIR))
+		cpuc->curr_exact = 1;
+}
+
+/* A turn has begun, or goes on, while such a one may wait. */
+static __always_inline void preempt_end_for_moment(struct cpu_ctx *cpuc, u64 now_ns)
+{
+	if (kernel_since(now_ns, cpuc->moment_at_ns) > PREEMPT_MOMENT_NS)
+		cpuc->moment_tid = 0;
+	else
+		cpuc->curr_exact = 1;
+}
+
+/*
  * A brief request that has to wait, by EEVDF's rule or because preemption is lazy: a hog's turn ends
  * when it need not any more, and not at the next tick. Returns whether that is now, because it
- * waits for another one which could have the CPU. Of others the turn ends with the request for
- * whoever asks for the least there is (docs/decisions/0008).
+ * waits for another one which could have the CPU.
  */
 static __always_inline bool preempt_cut_turn(const struct task_ctx *taskc, struct cpu_ctx *cpuc,
 					     u64 now_ns)
@@ -334,17 +360,9 @@ static __always_inline bool preempt_cut_turn(const struct task_ctx *taskc, struc
 	if (taskc->tier != ROTA_FAIR || !preempt_may_end(cpuc, ROTA_FAIR) ||
 	    !(knobs.fair & ROTA_PREEMPT_SHORT))
 		return false;
-	if (cpuc->curr_exact && !cpuc->curr_hog)
-		return false; /* its turn ends with its request already */
-	brief_ns = queue_brief(taskc);
+	brief_ns = cpuc->curr_hog ? queue_brief(taskc) : 0;
 	if (!brief_ns)
 		return false;
-	if (!cpuc->curr_hog) {
-		/* For every brief request it would cost hackbench 3 % of its work. */
-		if (brief_ns <= TASK_BRIEF_NS)
-			cpuc->curr_exact = 1;
-		return false;
-	}
 	end_ns = preempt_chosen_at(taskc, cpuc, now_ns);
 	if (knobs.fair & ROTA_LAZY_PREEMPTION && eevdf_before(end_ns, preempt_quantum_end(cpuc)))
 		end_ns = preempt_quantum_end(cpuc);

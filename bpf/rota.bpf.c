@@ -313,6 +313,8 @@ static __always_inline void watch_turn(struct cpu_ctx *cpuc, u32 tier, u32 cpu, 
 		return;
 	if (cpuc->heavy_weight && preempt_may_end(cpuc, ROTA_FAIR))
 		preempt_end_for_heavy(cpuc, chosen);
+	if (cpuc->moment_tid && preempt_may_end(cpuc, ROTA_FAIR))
+		preempt_end_for_moment(cpuc, now_ns);
 	if (cpuc->curr_hog && cpuc->queues[0].briefs && preempt_cut_begun(cpu, now_ns)) {
 		if (!chosen) {
 			scx_bpf_kick_cpu(cpu, KICK_PREEMPT);
@@ -604,6 +606,8 @@ static __always_inline void begin_turn(struct task_ctx *taskc, struct cpu_ctx *c
 	cpuc->curr_safe_vt = preempt_safe(taskc, cpu_queue(cpuc, taskc->tier));
 	if (!cpuc->asked)
 		go_on(taskc, cpuc, cpu);
+	if (cpuc->moment_tid == taskc->tid)
+		cpuc->moment_tid = 0;
 	watch_turn(cpuc, taskc->tier, cpu, now_ns, cpuc->asked);
 	if (outranked(cpuc, now_ns))
 		scx_bpf_kick_cpu(cpu, KICK_PREEMPT);
