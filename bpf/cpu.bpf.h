@@ -86,7 +86,7 @@ struct cpu_ctx {
 	u64 curr_deadline_vt; /* end of its request */
 	u64 curr_slice_ns;    /* its slice */
 	u64 curr_safe_vt;     /* so far it keeps the CPU against its like */
-	u32 asked;	      /* dispatch was called since it began to run, or was kept */
+	u32 asked;	      /* dispatch was called since it began to run, or went on */
 	u32 curr_demoted;     /* its boost has ended: written by any CPU, a hint */
 	u32 curr_raised;      /* it is boosted, though in its own tier still: the same */
 	u32 curr_rescued;     /* it runs by the starvation bound: not to be preempted at once */

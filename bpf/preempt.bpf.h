@@ -322,7 +322,7 @@ static __always_inline u64 preempt_chosen_at(const struct task_ctx *taskc,
 }
 
 /*
- * Who asks for the least there is has to wait: turns end with their requests until it runs, and do not
+ * Who asks for the least there is has to wait: turns end with their slices until it runs, and do not
  * go on to a tick (docs/decisions/0008). Of several the last is remembered.
  */
 static __always_inline void preempt_note_moment(const struct task_ctx *taskc, struct cpu_ctx *cpuc,
@@ -355,13 +355,10 @@ static __always_inline void preempt_end_for_moment(struct cpu_ctx *cpuc, u64 now
 static __always_inline bool preempt_cut_turn(const struct task_ctx *taskc, struct cpu_ctx *cpuc,
 					     u64 now_ns)
 {
-	u64 brief_ns, end_ns;
+	u64 end_ns;
 
-	if (taskc->tier != ROTA_FAIR || !preempt_may_end(cpuc, ROTA_FAIR) ||
-	    !(knobs.fair & ROTA_PREEMPT_SHORT))
-		return false;
-	brief_ns = cpuc->curr_hog ? queue_brief(taskc) : 0;
-	if (!brief_ns)
+	if (!cpuc->curr_hog || taskc->tier != ROTA_FAIR || !preempt_may_end(cpuc, ROTA_FAIR) ||
+	    !(knobs.fair & ROTA_PREEMPT_SHORT) || !queue_brief(taskc))
 		return false;
 	end_ns = preempt_chosen_at(taskc, cpuc, now_ns);
 	if (knobs.fair & ROTA_LAZY_PREEMPTION && eevdf_before(end_ns, preempt_quantum_end(cpuc)))

@@ -352,12 +352,15 @@ static void keep(struct task_struct *prev, struct task_ctx *prevc, struct cpu_ct
 /*
  * Who exits is taken out of its autogroup moments before its parent is woken, and the kernel asks for a
  * choice there: it goes on, as turns do to the tick where nobody ends them (docs/decisions/0028). Being taken
- * out has begun its turn anew.
+ * out has begun its turn anew. Once for each task: what else it does while it exits may take long.
  */
-static bool finish_exit(struct task_struct *prev, struct cpu_ctx *cpuc, u64 now_ns)
+static bool finish_exit(struct task_struct *prev, struct task_ctx *prevc, struct cpu_ctx *cpuc,
+			u64 now_ns)
 {
-	if (!(prev->flags & PF_EXITING) || !eevdf_before(now_ns, preempt_quantum_end(cpuc)))
+	if (!(prev->flags & PF_EXITING) || prevc->finishes || cpuc->curr_rescued ||
+	    cpuc->called != cpuc->answered || !eevdf_before(now_ns, preempt_quantum_end(cpuc)))
 		return false;
+	prevc->finishes = 1;
 	cpuc->asked = 0;
 	kernel_set_slice(prev, PREEMPT_QUANTUM_NS);
 	return true;
@@ -368,7 +371,7 @@ static bool keep_first(struct task_struct *prev, struct task_ctx *prevc, struct 
 		       u32 cpu, u64 now_ns)
 {
 	if (prevc->tier == ROTA_FAIR)
-		return finish_exit(prev, cpuc, now_ns);
+		return finish_exit(prev, prevc, cpuc, now_ns);
 	if (prevc->tier != ROTA_PRIORITY || !priority_may_go_on(prevc, cpuc, cpu, now_ns))
 		return false;
 	keep(prev, prevc, cpuc, now_ns);
@@ -666,10 +669,9 @@ static void leave(struct task_struct *p, struct task_ctx *taskc, u32 cpu)
 {
 	bool sleeps = p->__state;
 
-	if (sleeps) {
+	taskc->turn_ns = 0;
+	if (sleeps)
 		task_note_use(taskc);
-		taskc->turn_ns = 0;
-	}
 	if (sleeps && taskc->said_ns)
 		hand_learn(taskc, clock_now_locked());
 	if (taskc->joined >= 0)

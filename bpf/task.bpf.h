@@ -86,6 +86,7 @@ struct task_ctx {
 	u8 arrives;   /* it has not run since it came from another scheduling class */
 	u8 alone;     /* its class is not for its children, see class_inherit() */
 	u8 owes;      /* such calls that it has taken and not answered, see given */
+	u8 finishes;  /* it exits and went on without a choice, see finish_exit() */
 	struct belief said; /* was it true that it would sleep? */
 };
 

@@ -12,9 +12,9 @@
  * and not once per switch. It preempts what runs, and the pick decides.
  *
  * Whatever the slice is, it also ends rescued turns (see rescue), those of hogs for whom a
- * brief request waits and of others for whom the briefest does (see preempt_cut_turn), those that put
- * somebody off (see preempt_defers), or that somebody far heavier waits for (see
- * preempt_end_for_heavy),
+ * brief request waits (see preempt_cut_turn) and of others for whom the briefest does (see
+ * preempt_note_moment), those that put somebody off (see preempt_defers), or that somebody far
+ * heavier waits for (see preempt_end_for_heavy),
  * those of who asks for less than a slice (see queue_ask) or has promised its CPU (see
  * hand_over), and where weights differ those of who has not slept for a slice: beside a heavy
  * task a light one's turn of a tick is two of its turns, and all others wait for it.
