@@ -322,9 +322,20 @@ static __always_inline u64 preempt_chosen_at(const struct task_ctx *taskc,
 }
 
 /*
- * Who asks for the least there is has to wait: turns end with their slices until it runs, and do not
- * go on to a tick (docs/decisions/0008). Of several the last is remembered.
+ * Who asks for the least there is waits, or may: a turn that has begun, or goes on, ends with its
+ * slice and not at a tick after that (docs/decisions/0008). A hog's ends as for any brief request.
  */
+static __always_inline void preempt_end_for_moment(struct cpu_ctx *cpuc, u64 now_ns)
+{
+	if (cpuc->curr_hog || !preempt_may_end(cpuc, ROTA_FAIR))
+		return;
+	if (kernel_since(now_ns, cpuc->moment_at_ns) > PREEMPT_MOMENT_NS)
+		cpuc->moment_tid = 0;
+	else
+		cpuc->curr_exact = 1;
+}
+
+/* Somebody has to wait: if he asks for so little, turns end so until he runs. Of several the last. */
 static __always_inline void preempt_note_moment(const struct task_ctx *taskc, struct cpu_ctx *cpuc,
 						u64 now_ns)
 {
@@ -334,17 +345,7 @@ static __always_inline void preempt_note_moment(const struct task_ctx *taskc, st
 		return;
 	cpuc->moment_tid = taskc->tid;
 	cpuc->moment_at_ns = now_ns;
-	if (preempt_may_end(cpuc, ROTA_FAIR))
-		cpuc->curr_exact = 1;
-}
-
-/* A turn has begun, or goes on, while such a one may wait. */
-static __always_inline void preempt_end_for_moment(struct cpu_ctx *cpuc, u64 now_ns)
-{
-	if (kernel_since(now_ns, cpuc->moment_at_ns) > PREEMPT_MOMENT_NS)
-		cpuc->moment_tid = 0;
-	else
-		cpuc->curr_exact = 1;
+	preempt_end_for_moment(cpuc, now_ns);
 }
 
 /*
