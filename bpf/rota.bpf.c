@@ -313,7 +313,7 @@ static __always_inline void watch_turn(struct cpu_ctx *cpuc, u32 tier, u32 cpu, 
 		return;
 	if (cpuc->heavy_weight && preempt_may_end(cpuc, ROTA_FAIR))
 		preempt_end_for_heavy(cpuc, chosen);
-	if (cpuc->moment_tid)
+	if (cpuc->moment_tid && !cpuc->curr_hog)
 		preempt_end_for_moment(cpuc, now_ns);
 	if (cpuc->curr_hog && cpuc->queues[0].briefs && preempt_cut_begun(cpu, now_ns)) {
 		if (!chosen) {
