@@ -6,10 +6,10 @@
  * and polls do. Who has something of its in the meantime can return it before it is asked.
  *
  * How: the shortest and the longest of the last pauses are kept. A pause beyond one moves it
- * there at once, each other one a little of the way back. Less than half the shortest or more
- * than twice the longest is odd: alone it is ignored, two in a row begin anew. The next is
- * expected between the two, or as much before or after as they differ: few pauses seldom show
- * how much they can.
+ * there at once, each other one an eighth of the way back, so that a start that was not in the
+ * beat is soon forgotten. Less than half the shortest or more than twice the longest is odd: alone
+ * it is ignored, two in a row begin anew. The next is expected between the two, or as much before
+ * or after as they differ: few pauses seldom show how much they can.
  *
  * Limits: of beats that differ by almost twice nothing is known, nor of those of which every
  * second is odd. Pure functions: the file also compiles on the host.
@@ -19,7 +19,7 @@
 
 #define PAUSE_SPARE_NS 200000ULL  /* at least: who is in the way has to leave */
 #define PAUSE_SPARE_PART 8	  /* and this part of the shortest */
-#define PAUSE_BACK_PART 32	  /* of the way back, with each pause */
+#define PAUSE_BACK_PART 8	  /* of the way back, with each pause */
 #define PAUSE_MAX_NS (1ULL << 60) /* longer ones count as that long */
 
 struct pause {

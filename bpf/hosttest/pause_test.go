@@ -1,6 +1,9 @@
 package hosttest
 
-import "testing"
+import (
+	"slices"
+	"testing"
+)
 
 const (
 	spareNs   = 200_000 // PAUSE_SPARE_NS
@@ -34,9 +37,9 @@ func TestPause(t *testing.T) {
 		{"one pause is none", []uint64{24}, 0, 0},
 		{"two", []uint64{24, 24}, 24000, 24000},
 		{"two that have nothing in common", []uint64{1, 1000}, 1000000, 1000000},
-		{"a longer one stretches", []uint64{24, 24, 28}, 24125, 28000},
-		{"a shorter one too", []uint64{24, 24, 18}, 18000, 23812.5},
-		{"for a while", []uint64{24, 24, 18, 24}, 18187.5, 24000},
+		{"a longer one stretches", []uint64{24, 24, 28}, 24500, 28000},
+		{"a shorter one too", []uint64{24, 24, 18}, 18000, 23250},
+		{"for a while", []uint64{24, 24, 18, 24}, 18750, 24000},
 		{"an odd one is nothing", []uint64{24, 24, 500}, 24000, 24000},
 		{"nor is one that is too short", []uint64{24, 24, 3}, 24000, 24000},
 		{"two odd ones, not in a row", []uint64{24, 24, 500, 24, 3, 24}, 24000, 24000},
@@ -61,6 +64,20 @@ func TestPause(t *testing.T) {
 		}
 		if want := most + spare(least, most); late != want {
 			t.Errorf("%s: late after %d ns, want %d", c.name, late, want)
+		}
+	}
+}
+
+// TestPauseForgets: a pause that is not in the beat, but not odd either, has CPUs kept for longer for a while
+// only: after twenty beats for less than twice as long as without it.
+func TestPauseForgets(t *testing.T) {
+	d := build(t)
+	even := slices.Repeat([]uint64{19 * msNs}, 20)
+	near, late := rests(t, d, append([]uint64{1000 * msNs, 19 * msNs}, even...)...)
+	for _, start := range []uint64{11, 30, 37} {
+		n, l := rests(t, d, append([]uint64{1000 * msNs, start * msNs}, even...)...)
+		if n == 0 || l-n > 2*(late-near) {
+			t.Errorf("after a pause of %d ms and 20 beats of 19: expected from %d to %d ns, without it from %d to %d", start, n, l, near, late)
 		}
 	}
 }
