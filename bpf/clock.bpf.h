@@ -59,6 +59,12 @@ static __always_inline u64 clock_now_locked(void)
 	return rq ? rq->clock : clock_now();
 }
 
+/* The time of this very moment, by the clock of the run queue that is locked; 0: not known. */
+static __always_inline u64 clock_exact(const struct cpu_ctx *cpuc)
+{
+	return cpuc->clock_ahead_ns ? bpf_ktime_get_ns() + cpuc->clock_ahead_ns : 0;
+}
+
 /* By how much this CPU's clock differs from the monotonic one. At a tick: it is up to date. */
 static __always_inline void clock_note(struct cpu_ctx *cpuc)
 {

@@ -340,7 +340,7 @@ static __always_inline void preempt_note_moment(const struct task_ctx *taskc, st
 						u64 now_ns)
 {
 	/* For every brief request it would cost hackbench 3 % of its work. */
-	if (2 * taskc->brief_ns > TASK_BRIEF_NS || taskc->tier != ROTA_FAIR ||
+	if (!task_momentary(taskc) || taskc->tier != ROTA_FAIR ||
 	    !(knobs.fair & ROTA_PREEMPT_SHORT) || !queue_brief(taskc))
 		return;
 	cpuc->moment_tid = taskc->tid;

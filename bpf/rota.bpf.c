@@ -256,9 +256,11 @@ static __always_inline void count_arrival(struct task_ctx *taskc, u32 cpu,
 static void charge(struct task_struct *p, struct task_ctx *taskc, struct cpu_ctx *cpuc, u32 cpu)
 {
 	u64 delta_ns = p->se.sum_exec_runtime - taskc->exec_ns;
-	u64 done_ns = queue_done(cpuc, delta_ns, pace_bound(taskc), cpu);
+	u64 spared_ns = cpuc->curr_spared_ns < delta_ns ? cpuc->curr_spared_ns : delta_ns;
+	u64 done_ns = queue_done(cpuc, delta_ns - spared_ns, pace_bound(taskc), cpu);
 	struct rota_class_stats *stats = stats_class(taskc->class);
 
+	cpuc->curr_spared_ns = 0;
 	taskc->exec_ns += delta_ns;
 	taskc->used_ns += taskc->tier == ROTA_PRIORITY ? delta_ns : done_ns;
 	queue_charge(taskc, cpuc, done_ns);
@@ -271,7 +273,7 @@ static void charge(struct task_struct *p, struct task_ctx *taskc, struct cpu_ctx
 
 	if (stats) {
 		stats->runtime_ns += delta_ns;
-		stats->progress_ns += done_ns;
+		stats->progress_ns += done_ns + spared_ns;
 	}
 	count_arrival(taskc, cpu, stats);
 	if (taskc->tier == ROTA_PRIORITY)
@@ -614,6 +616,7 @@ static __always_inline void begin_turn(struct task_ctx *taskc, struct cpu_ctx *c
 	watch_turn(cpuc, taskc->tier, cpu, now_ns, cpuc->asked);
 	if (outranked(cpuc, now_ns))
 		scx_bpf_kick_cpu(cpu, KICK_PREEMPT);
+	queue_spare(taskc, cpuc, now_ns);
 }
 
 SEC("struct_ops/rota_running")

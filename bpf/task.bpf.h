@@ -31,6 +31,7 @@ struct task_ctx {
 	u64 custom_ns;	/* the slice that it asked for itself, 0: none */
 	u64 used_ns;	/* what it was charged for since it last slept */
 	u64 brief_ns;	/* what it uses between two sleeps, a moving mean, 0: not known */
+	u64 spared_ns;	/* when it was last not charged for a choice, see queue_spare() */
 	u64 said_ns;	/* when it said that it would sleep, 0: it slept since */
 	struct counter_mean counted; /* its work, see counter.bpf.h */
 	u64 name[2];		     /* p->comm by which its class was asked for, or known */
@@ -242,6 +243,12 @@ static __always_inline u64 task_brief(const struct task_ctx *taskc)
 	if (brief_ns < TASK_BRIEF_NS)
 		brief_ns = TASK_BRIEF_NS;
 	return brief_ns < taskc->slice_ns ? brief_ns : 0;
+}
+
+/* Does it ask for the least there is, if preset and slice leave it that? */
+static __always_inline bool task_momentary(const struct task_ctx *taskc)
+{
+	return taskc->brief_ns && 2 * taskc->brief_ns <= TASK_BRIEF_NS;
 }
 
 /* So much it asks for at a time from now on. */
