@@ -92,7 +92,9 @@ struct cpu_ctx {
 	u32 curr_rescued;     /* it runs by the starvation bound: not to be preempted at once */
 	u64 curr_since_ns;    /* when its turn began */
 	u64 curr_end_ns;      /* when its turn ends, by the timer */
-	u64 curr_spared_ns;   /* of its time that it is not charged for */
+	u64 curr_spared_ns;   /* of its time that it is not charged for, see queue_spare() */
+	u64 spare_ns;	      /* so much more may be spared here */
+	u64 spare_at_ns;      /* up to when that is counted */
 	s64 ahead_wv;	      /* its progress that is in the sum already, not yet in its v */
 	u64 ahead_ns;	      /* of CPU time, where that counts by speed */
 	u64 ahead_done_ns;    /* what that counts for, by the speeds of then */

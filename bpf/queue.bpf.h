@@ -34,11 +34,12 @@
 #define QUEUE_LIMITED(cpu) QUEUE_ID(7, cpu)
 #define QUEUE_OWNED(owner) QUEUE_ID(8, owner)
 
-#define QUEUE_BRIEF_PART 8	 /* of a slice, at most, is a brief request */
-#define QUEUE_LEAST_NS 200000	 /* a request that nobody chose is not shorter */
-#define QUEUE_SPARE_NS 50000	 /* what takes longer is no choice */
-#define QUEUE_SPARE_PART 64	 /* of the time, at most, nobody is charged for */
-#define QUEUE_SHORT_NS 256000000 /* for so long, and once more, a short slice is remembered */
+#define QUEUE_BRIEF_PART 8	   /* of a slice, at most, is a brief request */
+#define QUEUE_LEAST_NS 200000	   /* a request that nobody chose is not shorter */
+#define QUEUE_SPARE_NS 50000	   /* what takes longer is no choice */
+#define QUEUE_SPARE_PART 32	   /* of the time, at most, nobody is charged for */
+#define QUEUE_SPARE_LEFT_NS 500000 /* and no more than this at once */
+#define QUEUE_SHORT_NS 256000000   /* for so long, and once more, a short slice is remembered */
 
 static __always_inline u64 queue_id(u32 tier, u32 cpu)
 {
@@ -108,29 +109,34 @@ static __always_inline void queue_charge_ahead(struct cpu_ctx *cpuc, u64 now_ns)
 	cpu_queue(cpuc, cpuc->curr_tier)->tree.sum_wv += vt * cpuc->curr_weight;
 }
 
+static __always_inline u64 queue_least(u64 a_ns, u64 b_ns)
+{
+	return a_ns < b_ns ? a_ns : b_ns;
+}
+
 /*
  * Who works for a moment is not charged for the choice that gave it the CPU, and that takes longer than
  * in the kernel's own class: for each us that it owes it waits until all others have had as much.
- * But for no more than a 64th of the time: two that wake each other all the time would have more
- * than their share.
+ * But for no more than a 32nd of the time of a CPU: those who wake each other all the time would
+ * have far more than their share.
  */
-static __always_inline void queue_spare(struct task_ctx *taskc, struct cpu_ctx *cpuc, u64 now_ns)
+static __always_inline void queue_spare(const struct task_ctx *taskc, struct cpu_ctx *cpuc,
+					u64 now_ns)
 {
-	u64 exact_ns, spared_ns, most_ns;
+	u64 exact_ns, spared_ns, left_ns;
 
-	if (!task_momentary(taskc) || !(knobs.fair & ROTA_BRIEF_REQUESTS) ||
-	    cpu_queue(cpuc, taskc->tier)->members < 2)
+	if (!task_momentary(taskc) || taskc->used_ns > TASK_BRIEF_NS ||
+	    !(knobs.fair & ROTA_BRIEF_REQUESTS) || cpu_queue(cpuc, taskc->tier)->members < 2)
 		return;
 	exact_ns = clock_exact(cpuc);
 	if (!eevdf_before(now_ns, exact_ns))
 		return;
-	spared_ns = exact_ns - now_ns;
-	most_ns = kernel_since(now_ns, taskc->spared_ns) / QUEUE_SPARE_PART;
-	if (most_ns > QUEUE_SPARE_NS)
-		most_ns = QUEUE_SPARE_NS;
-	if (spared_ns > most_ns)
-		spared_ns = most_ns;
-	taskc->spared_ns = now_ns;
+	spared_ns = queue_least(exact_ns - now_ns, QUEUE_SPARE_NS);
+	left_ns = cpuc->spare_ns + kernel_since(now_ns, cpuc->spare_at_ns) / QUEUE_SPARE_PART;
+	left_ns = queue_least(left_ns, QUEUE_SPARE_LEFT_NS);
+	spared_ns = queue_least(spared_ns, left_ns);
+	cpuc->spare_ns = left_ns - spared_ns;
+	cpuc->spare_at_ns = now_ns;
 	cpuc->curr_spared_ns = spared_ns;
 	cpuc->curr_at_ns += spared_ns;
 }

@@ -256,7 +256,7 @@ static __always_inline void count_arrival(struct task_ctx *taskc, u32 cpu,
 static void charge(struct task_struct *p, struct task_ctx *taskc, struct cpu_ctx *cpuc, u32 cpu)
 {
 	u64 delta_ns = p->se.sum_exec_runtime - taskc->exec_ns;
-	u64 spared_ns = cpuc->curr_spared_ns < delta_ns ? cpuc->curr_spared_ns : delta_ns;
+	u64 spared_ns = queue_least(cpuc->curr_spared_ns, delta_ns);
 	u64 done_ns = queue_done(cpuc, delta_ns - spared_ns, pace_bound(taskc), cpu);
 	struct rota_class_stats *stats = stats_class(taskc->class);
 
@@ -273,7 +273,7 @@ static void charge(struct task_struct *p, struct task_ctx *taskc, struct cpu_ctx
 
 	if (stats) {
 		stats->runtime_ns += delta_ns;
-		stats->progress_ns += done_ns + spared_ns;
+		stats->progress_ns += done_ns + pace_ns(spared_ns, pace_bound(taskc), cpu);
 	}
 	count_arrival(taskc, cpu, stats);
 	if (taskc->tier == ROTA_PRIORITY)
@@ -495,11 +495,11 @@ void ROTA_OP(tick, struct task_struct *p)
 	struct task_ctx *taskc = task_try(p);
 	u64 now_ns = clock_now_locked();
 
+	clock_note(cpuc); /* first: what passes until then is missing in it */
 	if (taskc) {
 		event_follow(p, taskc);
 		count_arrival(taskc, cpu, stats_class(taskc->class));
 	}
-	clock_note(cpuc);
 	group_tick(now_ns);
 	place_note_load(cpuc, now_ns);
 	if ((limit_groups && limited(p, cpuc, cpu, now_ns)) || aside_late(cpuc, now_ns) ||

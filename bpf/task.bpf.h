@@ -31,7 +31,6 @@ struct task_ctx {
 	u64 custom_ns;	/* the slice that it asked for itself, 0: none */
 	u64 used_ns;	/* what it was charged for since it last slept */
 	u64 brief_ns;	/* what it uses between two sleeps, a moving mean, 0: not known */
-	u64 spared_ns;	/* when it was last not charged for a choice, see queue_spare() */
 	u64 said_ns;	/* when it said that it would sleep, 0: it slept since */
 	struct counter_mean counted; /* its work, see counter.bpf.h */
 	u64 name[2];		     /* p->comm by which its class was asked for, or known */

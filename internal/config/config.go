@@ -98,7 +98,7 @@ type Fair struct {
 	// BriefRequests: a task that wakes asks for twice what it lately used
 	// between two sleeps, at least MinSlice, where that is no more than an
 	// eighth of its slice, and asks so again until it has used that eighth. Who asks for
-	// MinSlice so is not charged for being chosen, up to a 64th of the time.
+	// MinSlice so is not charged for being chosen, up to a 32nd of a CPU's time.
 	BriefRequests bool
 	// LazyPreemption: a turn that is younger than 0.35 ms is not ended by whom a task wakes, unless
 	// these two only answer each other, or who is woken weighs more or asks for a shorter slice.
