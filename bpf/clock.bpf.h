@@ -37,15 +37,18 @@ static __always_inline bool clock_old(void)
 	return curr->se.cfs_rq->rq->scx.flags & RQ_CLK_VALID;
 }
 
+/* The time of this very moment, by the clock of this CPU's run queue; 0: not known. */
+static __always_inline u64 clock_exact(const struct cpu_ctx *cpuc)
+{
+	return cpuc->clock_ahead_ns ? bpf_ktime_get_ns() + cpuc->clock_ahead_ns : 0;
+}
+
 /* The time in ns, whatever is locked. */
 static __always_inline u64 clock_now(void)
 {
-	const struct cpu_ctx *cpuc;
-
 	if (!bpf_ksym_exists(scx_bpf_now) || !clock_old())
 		return clock_kernel();
-	cpuc = cpu_find(bpf_get_smp_processor_id());
-	return cpuc->clock_ahead_ns ? bpf_ktime_get_ns() + cpuc->clock_ahead_ns : clock_kernel();
+	return clock_exact(cpu_find(bpf_get_smp_processor_id())) ?: clock_kernel();
 }
 
 /* The same for callbacks that hold the lock of a run queue, mostly without a call. */
@@ -57,12 +60,6 @@ static __always_inline u64 clock_now_locked(void)
 		return clock_now();
 	rq = scx_bpf_locked_rq();
 	return rq ? rq->clock : clock_now();
-}
-
-/* The time of this very moment, by the clock of the run queue that is locked; 0: not known. */
-static __always_inline u64 clock_exact(const struct cpu_ctx *cpuc)
-{
-	return cpuc->clock_ahead_ns ? bpf_ktime_get_ns() + cpuc->clock_ahead_ns : 0;
 }
 
 /* By how much this CPU's clock differs from the monotonic one. At a tick: it is up to date. */
