@@ -327,7 +327,7 @@ static __always_inline u64 preempt_chosen_at(const struct task_ctx *taskc,
  */
 static __always_inline void preempt_end_for_moment(struct cpu_ctx *cpuc, u64 now_ns)
 {
-	if (!preempt_may_end(cpuc, ROTA_FAIR))
+	if (cpuc->curr_hog || !preempt_may_end(cpuc, ROTA_FAIR))
 		return;
 	if (kernel_since(now_ns, cpuc->moment_at_ns) > PREEMPT_MOMENT_NS)
 		cpuc->moment_tid = 0;
@@ -345,8 +345,7 @@ static __always_inline void preempt_note_moment(const struct task_ctx *taskc, st
 		return;
 	cpuc->moment_tid = taskc->tid;
 	cpuc->moment_at_ns = now_ns;
-	if (!cpuc->curr_hog)
-		preempt_end_for_moment(cpuc, now_ns);
+	preempt_end_for_moment(cpuc, now_ns);
 }
 
 /*
