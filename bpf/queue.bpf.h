@@ -126,7 +126,9 @@ static __always_inline void queue_spare(const struct task_ctx *taskc, struct cpu
 	u64 exact_ns, spared_ns, left_ns;
 
 	if (!task_momentary(taskc) || taskc->used_ns > TASK_BRIEF_NS ||
-	    !(knobs.fair & ROTA_BRIEF_REQUESTS) || cpu_queue(cpuc, taskc->tier)->members < 2)
+	    !(knobs.fair & ROTA_BRIEF_REQUESTS))
+		return;
+	if (!cpuc->aside && !cpu_waiting(cpu_queue(cpuc, taskc->tier)))
 		return;
 	exact_ns = clock_exact(cpuc);
 	if (!eevdf_before(now_ns, exact_ns))
