@@ -257,7 +257,8 @@ static void charge(struct task_struct *p, struct task_ctx *taskc, struct cpu_ctx
 {
 	u64 delta_ns = p->se.sum_exec_runtime - taskc->exec_ns;
 	u64 spared_ns = queue_least(cpuc->curr_spared_ns, delta_ns);
-	u64 done_ns = queue_done(cpuc, delta_ns - spared_ns, pace_bound(taskc), cpu);
+	u32 bound = pace_bound(taskc);
+	u64 done_ns = queue_done(cpuc, delta_ns - spared_ns, bound, cpu);
 	struct rota_class_stats *stats = stats_class(taskc->class);
 
 	cpuc->curr_spared_ns = 0;
@@ -273,7 +274,7 @@ static void charge(struct task_struct *p, struct task_ctx *taskc, struct cpu_ctx
 
 	if (stats) {
 		stats->runtime_ns += delta_ns;
-		stats->progress_ns += done_ns + pace_ns(spared_ns, pace_bound(taskc), cpu);
+		stats->progress_ns += done_ns + pace_ns(spared_ns, bound, cpu);
 	}
 	count_arrival(taskc, cpu, stats);
 	if (taskc->tier == ROTA_PRIORITY)
@@ -315,7 +316,7 @@ static __always_inline void watch_turn(struct cpu_ctx *cpuc, u32 tier, u32 cpu, 
 		return;
 	if (cpuc->heavy_weight && preempt_may_end(cpuc, ROTA_FAIR))
 		preempt_end_for_heavy(cpuc, chosen);
-	if (cpuc->moment_tid && !cpuc->curr_hog)
+	if (cpuc->moment_tid)
 		preempt_end_for_moment(cpuc, now_ns);
 	if (cpuc->curr_hog && cpuc->queues[0].briefs && preempt_cut_begun(cpu, now_ns)) {
 		if (!chosen) {
