@@ -81,7 +81,7 @@ func TestBenchCPU(t *testing.T) {
 	for kernel, part := range map[string]string{"6.1": "", "6.18": "class", "7.2": "known"} {
 		t.Run(kernel, func(t *testing.T) {
 			t.Parallel()
-			out := strings.ReplaceAll(lab(t, "exec", "--kernel", kernel, "--file", "bin/rota=/bin/rota", "--", "part="+part+benchCPU), "\r", "")
+			out := strings.ReplaceAll(lab(t, "exec", coarse, "--kernel", kernel, "--file", "bin/rota=/bin/rota", "--", "part="+part+benchCPU), "\r", "")
 			words := []string{"no cgroup: 1", "no process: 1", "interrupted: 0", "ended early: interrupted"}
 			if part == "class" {
 				words = append(words, "no class: 1")

@@ -26,7 +26,7 @@ const (
 // binderLab runs a command line in a machine with the binder driver.
 func binderLab(t *testing.T, kernel, command string, more ...string) string {
 	t.Helper()
-	args := []string{"exec", "--kernel", kernel, "--module", binderModule, "--file", "bin/rota=/bin/rota"}
+	args := []string{"exec", coarse, "--kernel", kernel, "--module", binderModule, "--file", "bin/rota=/bin/rota"}
 	return strings.ReplaceAll(lab(t, append(append(args, more...), "--", command)...), "\r", "")
 }
 

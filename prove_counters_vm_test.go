@@ -32,7 +32,7 @@ kill -9 $load $other; kill $daemon; wait $daemon
 // also where it was away for a moment only.
 func TestCountersOfACPUThatCame(t *testing.T) {
 	t.Parallel()
-	out := lab(t, "exec", "--tool", "bin/rota", "--tool", "taskset", "--tool", "bin/load/progress", "--", cameLoad)
+	out := lab(t, "exec", coarse, "--tool", "bin/rota", "--tool", "taskset", "--tool", "bin/load/progress", "--", cameLoad)
 	if !regexp.MustCompile(`"name": "waits",[^{]*"memoryBoundPercent": (5[89]|6[0-2])(\.\d+)?,\s*"memoryBoundCounted": true`).MatchString(out) {
 		t.Error("what waits on the CPU that came was not counted as 60 %")
 	}

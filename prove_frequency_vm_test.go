@@ -70,7 +70,7 @@ type fairDegrees struct {
 // has 15 turns of the kernel's: one more or less moved the degree by more than a tenth.
 func TestBenchFrequency(t *testing.T) {
 	t.Parallel()
-	out := lab(t, "exec", "--kernel", "6.18", "--turns", "none", "--file", "bin/rota=/bin/rota", "--file", "bin/load/progress=/bin/progress", "--", benchFrequency)
+	out := lab(t, "exec", coarse, "--kernel", "6.18", "--file", "bin/rota=/bin/rota", "--file", "bin/load/progress=/bin/progress", "--", benchFrequency)
 	for _, word := range []string{
 		"left success: 1000000..2400000, 0 processes", "left SIGINT: 1000000..2400000, 0 processes", "interrupted: 130", "hung up: 130", "left SIGHUP: 1000000..2400000, 0 processes",
 		"left SIGKILL: 1470000..1470000, 0 processes", "left again: 1000000..2400000, 0 processes", "left error: 1000000..2400000, 0 processes",

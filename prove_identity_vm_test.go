@@ -32,7 +32,7 @@ echo "second $second: $(rota explain $second | tr '\n' ' ')"
 func TestIdentity(t *testing.T) {
 	t.Parallel()
 	config := configured(t, "classes: [{name: speech, tier: priority}]\nrules: [{match: {comm: voice}, class: speech}]\n")
-	out := lab(t, "exec", "--sched", "rota", "--config", config, "--", again)
+	out := lab(t, "exec", coarse, "--sched", "rota", "--config", config, "--", again)
 	said := map[string][]string{}
 	for _, m := range regexp.MustCompile(`(?m)^(first|second) (\d+): .*\bclass +(\w+)`).FindAllStringSubmatch(out, -1) {
 		said[m[1]] = m[2:]

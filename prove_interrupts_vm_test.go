@@ -42,7 +42,7 @@ kill $pinger $daemon; wait $daemon
 // that is asked for: the lab takes one of the same version that has it, and says so.
 func TestFollowInterrupts(t *testing.T) {
 	t.Parallel()
-	out := strings.ReplaceAll(lab(t, "exec", "--kernel", "6.18", "--nic", "e1000e", "--nic", "e1000e", "--module", "e1000e",
+	out := strings.ReplaceAll(lab(t, "exec", coarse, "--kernel", "6.18", "--nic", "e1000e", "--nic", "e1000e", "--module", "e1000e",
 		"--tool", "ip", "--tool", "ping", "--file", "bin/rota=/bin/rota", "--", interruptsLoad), "\r", "")
 	if want := `kernel 6.18: has no module "e1000e"; 6.18-binder, the same version, took its place`; !strings.Contains(out, want) {
 		t.Errorf("not said: %s", want)

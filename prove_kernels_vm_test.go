@@ -77,7 +77,7 @@ func TestEveryKernel(t *testing.T) {
 			if !known {
 				t.Fatal("what rota does on this kernel is not known: add it to the test and to docs/guide/kernels.md")
 			}
-			args := []string{"exec", "--kernel", row, "--file", "bin/" + want.programs + "rota=/bin/rota"}
+			args := []string{"exec", coarse, "--kernel", row, "--file", "bin/" + want.programs + "rota=/bin/rota"}
 			if !want.bare {
 				args = append(args, "--module", "veth")
 			}

@@ -43,7 +43,7 @@ voice; sleep 1; echo "outside class $(rota explain $last | tr '\n' ' ')"
 func TestKnown(t *testing.T) {
 	t.Parallel()
 	config := configured(t, "classes: [{name: speech, tier: priority}]\nrules: [{match: {comm: voice}, class: speech}]\n")
-	out := lab(t, "exec", "--sched", "rota", "--config", config, "--", knownAgain)
+	out := lab(t, "exec", coarse, "--sched", "rota", "--config", config, "--", knownAgain)
 	counts := map[string][2]int{}
 	for _, m := range regexp.MustCompile(`(?m)^(\w+ (?:before|after)) +(\d+) +(\d+)$`).FindAllStringSubmatch(out, -1) {
 		asked, _ := strconv.Atoi(m[2])

@@ -102,7 +102,7 @@ func TestWhere(t *testing.T) {
 	for kernel, more := range map[string]string{"6.1": whereAdd, "6.18": whereRota + whereAdd + whereRule + "kill $daemon; wait $daemon"} {
 		t.Run(kernel, func(t *testing.T) {
 			t.Parallel()
-			out := strings.ReplaceAll(lab(t, "exec", "--kernel", kernel, "--module", "veth", "--tool", "ip", "--file", "bin/rota=/bin/rota", "--", whereLoads+more), "\r", "")
+			out := strings.ReplaceAll(lab(t, "exec", coarse, "--kernel", kernel, "--module", "veth", "--tool", "ip", "--file", "bin/rota=/bin/rota", "--", whereLoads+more), "\r", "")
 			for _, words := range []string{
 				`unknown: rota where: function "vfs_mkdri": is unknown: did you mean vfs_mkdir or `,
 				`module: rota where: module "gtp": is not loaded: load it with: modprobe gtp`,

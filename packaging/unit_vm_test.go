@@ -72,7 +72,7 @@ func boot(t *testing.T, script string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command(bin+"/rota-lab", "exec", "--tool", setpriv,
+	cmd := exec.Command(bin+"/rota-lab", "exec", "--turns=none", "--tool", setpriv,
 		"--file", bin+"/rota=/bin/rota", "--", script)
 	out, err := cmd.CombinedOutput()
 	if err != nil {
