@@ -3,6 +3,7 @@
 package packaging
 
 import (
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -125,6 +126,33 @@ func TestDebianPackage(t *testing.T) {
 					t.Errorf("%s is missing in:\n%s", file, list)
 				}
 			}
+			linksResolve(t, pkg)
 		})
+	}
+}
+
+var link = regexp.MustCompile(`\]\(([^)#:]+)(#[^)]*)?\)`)
+
+// linksResolve: whatever a document of the package links to is in the package.
+func linksResolve(t *testing.T, pkg string) {
+	t.Helper()
+	root := t.TempDir()
+	tool(t, "dpkg-deb", "-x", pkg, root)
+	links := 0
+	err := filepath.WalkDir(root, func(path string, _ fs.DirEntry, err error) error {
+		if err != nil || !strings.HasSuffix(path, ".md") {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		for _, m := range link.FindAllStringSubmatch(string(text), -1) {
+			links++
+			if _, err := os.Stat(filepath.Join(filepath.Dir(path), m[1])); err != nil {
+				t.Errorf("%s links to %s, which is not there", strings.TrimPrefix(path, root), m[1])
+			}
+		}
+		return err
+	})
+	if err != nil || links == 0 {
+		t.Errorf("%d links, error %v", links, err)
 	}
 }
