@@ -103,8 +103,9 @@ arm64: bin/arm64/rota bin/arm64/rota-lab $(LOADS_ARM64) ## build the programs fo
 cost: build ## count the instructions of a turn anew, into docs/cost.json
 	bin/rota-lab run cost --json docs/cost.json
 
+# Also those that rota refuses: the tests boot them.
 kernels: bin/rota-lab ## fetch the kernels that the lab boots (MIRROR=URI: from this Debian archive)
-	bin/rota-lab kernels fetch $(if $(MIRROR),--mirror $(MIRROR))
+	bin/rota-lab kernels fetch $(if $(MIRROR),--mirror $(MIRROR)) $$(bin/rota-lab kernels | awk 'NR > 1 {print $$1}')
 
 $(OBJECTS): $(wildcard bpf/*.c bpf/*.h)
 	$(CLANG) $(BPFFLAGS) -c bpf/$(notdir $(@:.o=.c)) -o $@

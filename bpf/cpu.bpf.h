@@ -7,8 +7,8 @@
  *
  * How: one array of contexts, a cache line or more each, indexed by CPU.
  * Everything in a context is written under the run queue lock of that CPU
- * (the kernel holds it around every callback that concerns the CPU), except
- * what is marked, and what hand_over() writes on the CPU itself, which cannot switch then.
+ * (the kernel holds it around every callback that concerns the CPU), except what is marked, what
+ * its timer and the daemon set, and what hand_over() writes on the CPU itself, which cannot switch then.
  * Other CPUs read it as a hint: they may see a value that is one switch old, and every use
  * says why that is harmless.
  *

@@ -6,7 +6,7 @@
  * and go on, none of which may cost those who have no limit.
  *
  * How: a limited group has a pool that is filled once per period by whoever
- * comes first. A CPU takes a few milliseconds from it at a time and charges
+ * comes first. A CPU takes up to 2 ms from it at a time and charges
  * what runs to that. Who finds nothing left, in its group or in one above,
  * waits in a queue of its CPU, ordered by the end of the period, and competes
  * for nothing meanwhile. A tick or, on an idle CPU, a timer looks at that queue

@@ -7,7 +7,7 @@
  *
  * How: four times per starvation bound each CPU looks through its queues
  * for tasks that have waited half the bound, and runs the first it finds
- * next, whatever else waits. While there are more, every other dispatch
+ * next, but for who is called for a boost. While there are more, every other dispatch
  * serves one of them. Then it looks at the CPUs that schedule no more: one that
  * goes offline stops to dispatch before the kernel tells us, and before it waits
  * for a grace period of RCU that may need those very tasks (fixed in 7.2).

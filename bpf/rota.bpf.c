@@ -9,8 +9,8 @@
  *                runs (place, priority).
  *   enqueue      waits by tier: priority in the queue of its cache domain,
  *                fair and background in queues of its CPU (pick); or preempts (preempt).
- *   dispatch     a CPU looks for work: a starved task, priority inside its
- *                cap, fair, what ran before, other CPUs' tasks, background.
+ *   dispatch     a CPU looks for work: who is called for a boost, a starved task, priority
+ *                inside its cap, fair, what ran before, others' tasks, background.
  *   running      its wait is over; if it came from another CPU it competes
  *                here from now on.
  *   stopping     is charged: virtual time by weight, time against the cap; when
