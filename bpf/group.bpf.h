@@ -14,12 +14,14 @@
  * group after another, at their ticks. A task takes a new scale over where it
  * next enters a queue.
  *
- * Limits: ROTA_MAX_GROUPS cgroups; further ones count as part of their parent.
+ * Limits: ROTA_MAX_GROUPS cgroups; further ones, and deeper ones than GROUP_DEPTH, count as part
+ * of their parent: nobody gets out of a limit by cgroups of his own below it.
  * Weights are whole numbers, so groups in which more than 100 tasks compete are
  * coarse. A scale is off while a group's activity changes, for some 100 ms.
  * Tasks of tier priority do not count. cpu.idle is not looked at.
  */
 
+#define GROUP_DEPTH 16 /* levels of cgroups that are known apart: a charge goes through all */
 #define GROUP_SCALE_SHIFT 16
 #define GROUP_MAX_SCALE (1 << 30)
 #define GROUP_FINE_SHIFT 4
@@ -312,14 +314,14 @@ static u32 group_parent(struct cgroup *cgrp)
 	return index;
 }
 
-/* Gives a new cgroup a group, or that of its parent if there is none left. */
+/* Gives a new cgroup a group, or that of its parent if there is none left, or it is too deep. */
 static void group_make(struct cgroup *cgrp, struct cgroup_ctx *cgroupc, u32 weight)
 {
 	u32 index, parent = group_parent(cgrp);
 	struct group *group;
 
 	cgroupc->group = parent;
-	index = cgrp->level > 0 ? group_take() : 0;
+	index = cgrp->level > 0 && cgrp->level <= GROUP_DEPTH ? group_take() : 0;
 	if (!index)
 		return;
 	cgroupc->group = index;

@@ -21,7 +21,6 @@
 
 #define LIMIT_CHUNK_NS 2000000
 #define LIMIT_MIN_CHUNK_NS 100000
-#define LIMIT_DEPTH 16
 #define LIMIT_LOOKS 64 /* tasks that one pass looks at */
 #define LIMIT_LONGEST_NS 10000000000ULL
 #define LIMIT_NONE_US (1ULL << 40) /* a quota of so much is none */
@@ -114,7 +113,7 @@ __noinline u64 limit_charge(u32 index, u64 delta_ns, u64 now_ns)
 	u64 until_ns = 0;
 	u32 level;
 
-	kernel_for(level, 0, LIMIT_DEPTH)
+	kernel_for(level, 0, GROUP_DEPTH)
 	{
 		struct group *group;
 		struct group_cell *cell;
@@ -323,7 +322,8 @@ static int limit_timer_fired(void *map, u32 *key, struct limit_timer *timer)
 		return 0;
 	}
 	scx_bpf_kick_cpu(*key, KICK_IDLE);
-	if (left_ns < -2 * LIMIT_AGAIN_NS) {
+	/* One that has gone offline has handed over who waited. */
+	if (left_ns < -2 * LIMIT_AGAIN_NS && scx_bpf_dsq_nr_queued(QUEUE_LIMITED(*key)) > 0) {
 		kernel_for(n, 1, size < LIMIT_SCAN_CPUS ? size : LIMIT_SCAN_CPUS)
 			scx_bpf_kick_cpu(cpu_beside(*key, n), KICK_IDLE);
 	}
@@ -347,7 +347,7 @@ static void limit_find(u32 index)
 {
 	u32 level, at = index;
 
-	kernel_for(level, 0, LIMIT_DEPTH)
+	kernel_for(level, 0, GROUP_DEPTH)
 	{
 		if (!at || group_find(at)->quota_ns)
 			break;
