@@ -130,7 +130,8 @@ static s32 class_set(struct task_struct *p, struct rota_set_class *args)
 	if (args->start_ns && args->start_ns != p->start_boottime)
 		return -ESRCH;
 	taskc = task_try(p);
-	if (!taskc)
+	/* From 6.19 on one that has ended is found until it is reaped. */
+	if (!taskc || READ_ONCE(taskc->held) <= INHERIT_GONE / 2)
 		return -ESRCH;
 	/* With an order: who sees a number sees the name that it is about. */
 	asked = __sync_fetch_and_add(&taskc->asked, 0);
