@@ -21,7 +21,6 @@ static void dump_queue(const char *name, const struct cpu_queue *queue)
 
 static void dump_exit(const struct scx_exit_info *info)
 {
-	exit_record.kind = BPF_CORE_READ(info, kind);
 	exit_record.code = BPF_CORE_READ(info, exit_code);
 	bpf_probe_read_kernel_str(exit_record.reason, sizeof(exit_record.reason),
 				  BPF_CORE_READ(info, reason));
@@ -29,4 +28,6 @@ static void dump_exit(const struct scx_exit_info *info)
 				  BPF_CORE_READ(info, msg));
 	bpf_probe_read_kernel_str(exit_record.dump, sizeof(exit_record.dump),
 				  BPF_CORE_READ(info, dump));
+	/* Last: the daemon looks at it, too, where the event that says so may be lost. */
+	exit_record.kind = BPF_CORE_READ(info, kind);
 }

@@ -59,6 +59,11 @@ func (s *Scheduler) read() {
 		var now uint64
 		if err := s.coll.Variables["events_lost"].Get(&now); err == nil && now != lost {
 			lost = now
+			// What was lost may have been the word that it has ended.
+			if exit := s.readExit(); exit.Kind != 0 {
+				s.exit <- exit
+				return
+			}
 			s.events <- Event{Kind: EventLost}
 		}
 	}
