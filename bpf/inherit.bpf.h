@@ -259,7 +259,8 @@ static u64 inherit_give(struct task_struct *p, u64 edge, u32 class, bool leaves,
 		taskc->boosted_ns = 0;
 		taskc->spent = 0;
 		taskc->lent = class;
-	} else if (task_class_at(class)->weight > task_class_at(taskc->lent)->weight) {
+	} else if (task_class_at(taskc->lent)->tier != ROTA_PRIORITY ||
+		   task_class_at(class)->weight > task_class_at(taskc->lent)->weight) {
 		taskc->lent = class;
 	}
 	task_outdate(taskc);
@@ -575,7 +576,9 @@ static void inherit_arrive(struct task_struct *p, struct task_ctx *taskc, u32 cp
 	queue_leave(taskc, cpu, false);
 	task_rank(p, taskc);
 	task_reweigh(taskc, task_wanted_weight(taskc));
-	priority_place(taskc, llc_find(cpu_find(cpu)->llc), priority_slice(taskc));
+	/* Its boost may have ended just now: then it comes with what it is owed. */
+	if (taskc->tier == ROTA_PRIORITY)
+		priority_place(taskc, llc_find(cpu_find(cpu)->llc), priority_slice(taskc));
 	kernel_set_slice(p, taskc->slice_ns);
 	cpu_counters(cpu)->fetched++;
 }
