@@ -87,6 +87,7 @@ struct cpu_ctx {
 	u64 curr_slice_ns;    /* its slice */
 	u64 curr_safe_vt;     /* so far it keeps the CPU against its like */
 	u32 asked;	      /* dispatch was called since it began to run, or went on */
+	u32 unheard;	      /* it was kicked to choose, and dispatch was not called since */
 	u32 curr_demoted;     /* its boost has ended: written by any CPU, a hint */
 	u32 curr_raised;      /* it is boosted, though in its own tier still: the same */
 	u32 curr_rescued;     /* it runs by the starvation bound: not to be preempted at once */
@@ -101,6 +102,7 @@ struct cpu_ctx {
 	/* What waits. */
 	struct cpu_queue queues[2]; /* fair, background: see cpu_queue() */
 	u32 queued_capped;	    /* priority tasks wait here for their cap */
+	u32 lower_next;		    /* one below priority was chosen, and has not run yet */
 	u32 queued_limited;	    /* tasks wait here for their group's cpu.max */
 	u32 limited_looks;	    /* at how many of these one pass has looked */
 	u64 limited_at_ns;	    /* when to look at these again */

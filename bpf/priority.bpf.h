@@ -22,6 +22,7 @@
 
 #define PRIORITY_WINDOW_NS 100000000ULL
 #define PRIORITY_RECENT_NS 200000000ULL
+#define PRIORITY_LOOKS 16 /* capped tasks that one dispatch looks at */
 
 u64 priority_cap_ns; /* of all classes together per window; set by the daemon */
 
@@ -114,10 +115,10 @@ static __always_inline bool priority_outranks(const struct cpu_ctx *cpuc)
 	return tier == ROTA_FAIR || tier == ROTA_BACKGROUND || READ_ONCE(cpuc->curr_demoted);
 }
 
-/* Does a task of a lower tier run here or wait? */
+/* Does a task of a lower tier run here or wait, or is it about to run in place of who was put back? */
 static __always_inline bool priority_others_want(const struct cpu_ctx *cpuc)
 {
-	return priority_outranks(cpuc) || priority_others_wait(cpuc);
+	return priority_outranks(cpuc) || priority_others_wait(cpuc) || cpuc->lower_next;
 }
 
 /*
@@ -289,7 +290,30 @@ static bool priority_may_go_on(const struct task_ctx *prevc, struct cpu_ctx *cpu
 	return !priority_others_wait(cpuc) || !priority_over(prevc, cpuc, cpu, now_ns);
 }
 
-/* The capped tasks of this CPU run again: a new window, or nobody else waits. */
+/*
+ * Of the capped tasks of this CPU one runs again whose class is not over: a new window. Not
+ * static, as queue_join.
+ */
+__noinline bool priority_release(u32 cpu, u64 now_ns)
+{
+	struct cpu_ctx *cpuc = cpu_find(cpu);
+	struct task_struct *p;
+	u32 looks = 0;
+
+	kernel_for_waiting(it, p, QUEUE_CAPPED(cpu))
+	{
+		struct task_ctx *taskc = task_try(p);
+
+		if (++looks > PRIORITY_LOOKS)
+			break;
+		if (taskc && cpu_allows(p, cpu) && !priority_over(taskc, cpuc, cpu, now_ns) &&
+		    kernel_move(&it, p, DSQ_LOCAL, 0))
+			return true;
+	}
+	return false;
+}
+
+/* The capped tasks of this CPU run again, whatever they had: nobody else wants it. */
 static bool priority_dispatch_capped(struct cpu_ctx *cpuc, u32 cpu)
 {
 	if (!cpuc->queued_capped)
@@ -308,6 +332,25 @@ static __always_inline bool priority_recent(const struct cpu_ctx *cpuc, u64 now_
 	return cpuc->owner || kernel_since(now_ns, last_ns) <= PRIORITY_RECENT_NS;
 }
 
+/* A CPU that has nothing of its own to do takes who waits in another cache domain. */
+static bool priority_steal(const struct cpu_ctx *cpuc, u64 now_ns)
+{
+	u32 llc;
+
+	if (topology.nr_llcs < 2 || own_closed(cpuc))
+		return false;
+	kernel_for(llc, 0, topology.nr_llcs)
+	{
+		u64 last_ns = READ_ONCE(llc_find(llc)->priority_ns);
+
+		if (llc != cpuc->llc && last_ns &&
+		    kernel_since(now_ns, last_ns) <= PRIORITY_RECENT_NS &&
+		    kernel_move_to_local(QUEUE_PRIORITY(llc)))
+			return true;
+	}
+	return false;
+}
+
 /* Does a priority task wait that this CPU would take if it looked? */
 static __always_inline bool priority_waits(const struct cpu_ctx *cpuc, u64 now_ns)
 {
@@ -316,16 +359,21 @@ static __always_inline bool priority_waits(const struct cpu_ctx *cpuc, u64 now_n
 	return scx_bpf_dsq_nr_queued(own_queue(cpuc)) > 0;
 }
 
-/* Finds a priority task for this CPU; prev as in pick_dispatch. */
+/*
+ * Finds a priority task for this CPU; prev as in pick_dispatch. A lower one that ran and may go on
+ * wants it as one that waits does.
+ */
 static bool priority_dispatch(struct cpu_ctx *cpuc, u32 cpu, struct task_struct *prev,
 			      struct task_ctx *prevc, u64 now_ns)
 {
+	bool others = priority_others_wait(cpuc) || (prev && prevc->tier != ROTA_PRIORITY);
 	struct llc_ctx *llcc = llc_find(cpuc->llc);
 	u64 head_vt, dsq = own_queue(cpuc);
 
-	if (priority_others_wait(cpuc) && priority_tier_over(cpuc, now_ns))
+	if (others && priority_tier_over(cpuc, now_ns))
 		return false;
-	if (cpuc->queued_capped && priority_dispatch_capped(cpuc, cpu))
+	if (cpuc->queued_capped &&
+	    (others ? priority_release(cpu, now_ns) : priority_dispatch_capped(cpuc, cpu)))
 		return true;
 	if (!priority_recent(cpuc, now_ns))
 		return false;

@@ -85,6 +85,24 @@ static void rescue_hand_over_all(u32 cpu)
 	rescue_hand_over(QUEUE_CAPPED(cpu), cpu);
 }
 
+/*
+ * The same for those in the queue of a domain, or of an owner, who wait for this CPU: all, or those
+ * who may run nowhere else. Not static, as rescue_from.
+ */
+__noinline int rescue_hand_over_priority(u64 dsq, u32 cpu, bool all)
+{
+	struct task_struct *p;
+
+	kernel_for_waiting(it, p, dsq)
+	{
+		/* Of another CPU's the kernel would end rota for it. */
+		if (p->thread_info.cpu == cpu &&
+		    (all || p->nr_cpus_allowed == 1 || kernel_pinned(p)))
+			kernel_move(&it, p, DSQ_LOCAL_ON | cpu, 0);
+	}
+	return 0;
+}
+
 static bool rescue_waiting(struct cpu_ctx *cpuc, u32 tier, u32 cpu, u64 now_ns)
 {
 	struct cpu_queue *queue = cpu_queue(cpuc, tier);
@@ -137,6 +155,8 @@ __noinline bool rescue_orphan(u32 cpu, u64 now_ns)
 			continue;
 		if ((fromc->llc != llc || fromc->owner) && kernel_move_to_local(own_queue(fromc)))
 			return true;
+		if (scx_bpf_dsq_nr_queued(own_queue(fromc)) > 0)
+			rescue_hand_over_priority(own_queue(fromc), from, false);
 		if (!rescue_stranded(fromc))
 			continue;
 		if (rescue_abandoned(cpu, ROTA_FAIR, from, now_ns) ||

@@ -277,9 +277,11 @@ static void charge(struct task_struct *p, struct task_ctx *taskc, struct cpu_ctx
 		stats->progress_ns += done_ns + pace_ns(spared_ns, bound, cpu);
 	}
 	count_arrival(taskc, cpu, stats);
-	if (taskc->tier == ROTA_PRIORITY)
-		priority_charge(taskc, cpuc, cpu, delta_ns);
-	if (taskc->fair_weight)
+	if (taskc->tier != ROTA_PRIORITY)
+		return;
+	priority_charge(taskc, cpuc, cpu, delta_ns);
+	/* Not by what it had before: a class that changes while it is boosted takes that away. */
+	if (task_class(taskc)->tier != ROTA_PRIORITY)
 		inherit_charge(taskc, cpu, delta_ns);
 }
 
@@ -335,6 +337,7 @@ static void keep(struct task_struct *prev, struct task_ctx *prevc, struct cpu_ct
 {
 	cpuc->curr_rescued = 0;
 	cpuc->local_taken = 0;
+	cpuc->lower_next = 0;
 	cpuc->asked = 0;
 	pick_note_waiting(cpuc, prevc->tier, now_ns);
 	if (prevc->tier != ROTA_PRIORITY)
@@ -422,9 +425,29 @@ static bool dispatch_limited(struct cpu_ctx *cpuc, u32 cpu, u64 now_ns)
 static bool dispatch_rest(struct cpu_ctx *cpuc, u32 cpu, struct task_struct *prev,
 			  struct task_ctx *prevc, u64 now_ns)
 {
-	return place_steal(cpuc, cpu, ROTA_FAIR, now_ns) || priority_dispatch_capped(cpuc, cpu) ||
+	return priority_steal(cpuc, now_ns) || place_steal(cpuc, cpu, ROTA_FAIR, now_ns) ||
+	       priority_dispatch_capped(cpuc, cpu) ||
 	       pick_next(cpuc, ROTA_BACKGROUND, cpu, prevc) ||
 	       (!prev && place_steal(cpuc, cpu, ROTA_BACKGROUND, now_ns));
+}
+
+/* Priority had its part: the fair tier, what ran, and the rest. */
+static __always_inline void dispatch_lower(struct cpu_ctx *cpuc, u32 cpu, struct task_struct *prev,
+					   struct task_ctx *prevc, u64 now_ns)
+{
+	cpuc->lower_next = 1; /* if the kernel puts back one of priority now, it is over its cap */
+	if ((place_due(cpuc, now_ns) && place_balance(cpu, now_ns)) ||
+	    pick_next(cpuc, ROTA_FAIR, cpu, prevc))
+		return;
+	if (prev && prevc->tier == ROTA_FAIR) {
+		keep(prev, prevc, cpuc, now_ns);
+		return;
+	}
+	if (dispatch_rest(cpuc, cpu, prev, prevc, now_ns))
+		return;
+	cpuc->lower_next = 0;
+	if (prev)
+		keep(prev, prevc, cpuc, now_ns);
 }
 
 SEC("struct_ops/rota_dispatch")
@@ -435,6 +458,7 @@ void ROTA_OP(dispatch, s32 cpu, struct task_struct *prev)
 	struct task_ctx *prevc = charge_prev(prev, cpuc, cpu, now_ns);
 
 	cpuc->asked = 1;
+	cpuc->unheard = 0;
 	cpuc->aside = 0; /* the local queue is empty */
 	if (!prevc)
 		prev = NULL;
@@ -447,15 +471,7 @@ void ROTA_OP(dispatch, s32 cpu, struct task_struct *prev)
 		return;
 	if (prev && keep_first(prev, prevc, cpuc, cpu, now_ns))
 		return;
-	if ((place_due(cpuc, now_ns) && place_balance(cpu, now_ns)) ||
-	    pick_next(cpuc, ROTA_FAIR, cpu, prevc))
-		return;
-	if (prev && prevc->tier == ROTA_FAIR) {
-		keep(prev, prevc, cpuc, now_ns);
-		return;
-	}
-	if (!dispatch_rest(cpuc, cpu, prev, prevc, now_ns) && prev)
-		keep(prev, prevc, cpuc, now_ns);
+	dispatch_lower(cpuc, cpu, prev, prevc, now_ns);
 }
 
 /* Must what runs stop for cpu.max, or is it time to look at those who wait for it? */
@@ -589,10 +605,13 @@ static void go_on(struct task_ctx *taskc, struct cpu_ctx *cpuc, u32 cpu)
 
 /*
  * Is somebody of priority, or boosted, to run here in place of a lower one? He may have come while
- * a real-time task ran: after that the kernel goes on with who ran before, unasked.
+ * a real-time task ran: after that the kernel goes on with who ran before, unasked. One kick is
+ * enough: a CPU that goes offline does not choose any more, and what runs has to come to something.
  */
 static bool outranked(const struct cpu_ctx *cpuc, u64 now_ns)
 {
+	if (cpuc->unheard)
+		return false;
 	return cpuc->called != cpuc->answered || (!cpuc->asked && priority_waits(cpuc, now_ns));
 }
 
@@ -615,8 +634,10 @@ static __always_inline void begin_turn(struct task_ctx *taskc, struct cpu_ctx *c
 	if (cpuc->moment_tid == taskc->tid)
 		cpuc->moment_tid = 0;
 	watch_turn(cpuc, taskc->tier, cpu, now_ns, cpuc->asked);
-	if (outranked(cpuc, now_ns))
+	if (outranked(cpuc, now_ns)) {
+		cpuc->unheard = 1;
 		scx_bpf_kick_cpu(cpu, KICK_PREEMPT);
+	}
 	queue_spare(taskc, cpuc, now_ns);
 }
 
@@ -638,6 +659,7 @@ void ROTA_OP(running, struct task_struct *p)
 		own_running(p, taskc, cpuc, cpu);
 	cpuc->curr_demoted = 0;
 	cpuc->curr_raised = 0;
+	cpuc->lower_next = 0;
 	end_wait(taskc, now_ns);
 	if (taskc->tier != ROTA_PRIORITY)
 		begin_turn(taskc, cpuc, cpu, now_ns);
@@ -913,6 +935,7 @@ void ROTA_OP(cpu_offline, s32 cpu)
 	cpu_find(cpu)->curr_tier = ROTA_NONE;
 	own_offline(cpu_find(cpu));
 	rescue_hand_over_all(cpu);
+	rescue_hand_over_priority(QUEUE_PRIORITY(cpu_find(cpu)->llc), cpu, true);
 	rescue_hand_over(QUEUE_LIMITED(cpu), cpu);
 }
 
