@@ -9,8 +9,8 @@
  * important running task, which it preempts; when all CPUs of its cache
  * domain run priority tasks, or the tier had its part of them, it waits in the
  * domain's queue, ordered by deadline (virtual time by weight, as in the fair
- * tier, but with one floor for the domain in place of a mean), and the one of
- * them that is due last gives way if it is due later. Each CPU counts the
+ * tier, but with one floor for the domain in place of a mean), the one of them that is due last
+ * gives way if it is due later, and CPUs of others that run dry look there. Each CPU counts the
  * tier's time per window of 100 ms, of each class and of all; who is over waits
  * in the CPU's capped queue until the window ends or nobody else wants the CPU.
  *
