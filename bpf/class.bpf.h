@@ -72,6 +72,9 @@ static void class_give(const struct task_struct *p, u32 cpu)
 
 static void class_put(struct task_struct *p, struct task_ctx *taskc, u32 class)
 {
+	/* From 6.19 on one that has ended is found until it is reaped. */
+	if (READ_ONCE(taskc->held) <= INHERIT_GONE / 2)
+		return;
 	if (taskc->class != class)
 		class_change(p, taskc, class);
 	if (inherit_late(taskc))
@@ -130,8 +133,7 @@ static s32 class_set(struct task_struct *p, struct rota_set_class *args)
 	if (args->start_ns && args->start_ns != p->start_boottime)
 		return -ESRCH;
 	taskc = task_try(p);
-	/* From 6.19 on one that has ended is found until it is reaped. */
-	if (!taskc || READ_ONCE(taskc->held) <= INHERIT_GONE / 2)
+	if (!taskc)
 		return -ESRCH;
 	/* With an order: who sees a number sees the name that it is about. */
 	asked = __sync_fetch_and_add(&taskc->asked, 0);

@@ -17,6 +17,7 @@
 
 #define CPU_SCAN 64 /* CPUs of a domain that a search looks at */
 #define CPU_CALLS 8 /* a power of 2 */
+#define CPU_KICKS 8 /* a CPU that does not choose after so many can't */
 
 #define GHOST_PLACES 64 /* bits of cpu_queue.ghosts; the first is no ghost's */
 #define GHOST_NEVER_VT (1ULL << 62)
@@ -87,7 +88,7 @@ struct cpu_ctx {
 	u64 curr_slice_ns;    /* its slice */
 	u64 curr_safe_vt;     /* so far it keeps the CPU against its like */
 	u32 asked;	      /* dispatch was called since it began to run, or went on */
-	u32 unheard;	      /* it was kicked to choose, and dispatch was not called since */
+	u32 unheard;	      /* so often it was kicked to choose since dispatch was called */
 	u32 curr_demoted;     /* its boost has ended: written by any CPU, a hint */
 	u32 curr_raised;      /* it is boosted, though in its own tier still: the same */
 	u32 curr_rescued;     /* it runs by the starvation bound: not to be preempted at once */

@@ -322,8 +322,7 @@ static int limit_timer_fired(void *map, u32 *key, struct limit_timer *timer)
 		return 0;
 	}
 	scx_bpf_kick_cpu(*key, KICK_IDLE);
-	/* One that has gone offline has handed over who waited. */
-	if (left_ns < -2 * LIMIT_AGAIN_NS && scx_bpf_dsq_nr_queued(QUEUE_LIMITED(*key)) > 0) {
+	if (left_ns < -2 * LIMIT_AGAIN_NS) {
 		kernel_for(n, 1, size < LIMIT_SCAN_CPUS ? size : LIMIT_SCAN_CPUS)
 			scx_bpf_kick_cpu(cpu_beside(*key, n), KICK_IDLE);
 	}

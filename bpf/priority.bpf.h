@@ -74,13 +74,15 @@ static __always_inline bool priority_spent(const struct cpu_ctx *cpuc)
 	       kernel_since(clock_now(), READ_ONCE(cpuc->window_start_ns)) < PRIORITY_WINDOW_NS;
 }
 
-/* Has this class, or the whole tier? */
+/* Has this class, or the whole tier? A boost counts for who gave it, and holds nobody back. */
 static bool priority_over(const struct task_ctx *taskc, struct cpu_ctx *cpuc, u32 cpu, u64 now_ns)
 {
 	struct rota_class_stats *stats = stats_class_on(taskc->level, cpu);
 
 	if (priority_tier_over(cpuc, now_ns))
 		return true;
+	if (taskc->level != taskc->class)
+		return false;
 	return stats && priority_used(&stats->window_start_ns, &stats->window_used_ns, now_ns) >=
 				task_class_at(taskc->level)->cap_ns;
 }
@@ -118,7 +120,8 @@ static __always_inline bool priority_outranks(const struct cpu_ctx *cpuc)
 /* Does a task of a lower tier run here or wait, or is it about to run in place of who was put back? */
 static __always_inline bool priority_others_want(const struct cpu_ctx *cpuc)
 {
-	return priority_outranks(cpuc) || priority_others_wait(cpuc) || cpuc->lower_next;
+	return priority_outranks(cpuc) || priority_others_wait(cpuc) || cpuc->lower_next ||
+	       cpuc->local_taken;
 }
 
 /*
@@ -244,21 +247,36 @@ static void priority_queue(struct task_struct *p, struct task_ctx *taskc, u32 cp
 		scx_bpf_kick_cpu(victim, KICK_PREEMPT);
 }
 
+/* It has had its part of this CPU: an idle one takes it, or it waits for the window to end. */
+static void priority_hold(struct task_struct *p, struct task_ctx *taskc, struct cpu_ctx *cpuc,
+			  u32 cpu, u64 slice_ns, u64 enq_flags)
+{
+	s32 idle = own_pick_idle(p, cpuc->owner);
+	struct rota_class_stats *stats;
+
+	if (idle >= 0) {
+		WRITE_ONCE(llc_find(cpuc->llc)->priority_ns, clock_now_locked());
+		kernel_insert_vtime(p, own_queue(cpuc), slice_ns, taskc->deadline_vt, enq_flags);
+		scx_bpf_kick_cpu(idle, KICK_IDLE);
+		return;
+	}
+	cpuc->queued_capped = 1;
+	cpu_counters(cpu)->cap_hits++;
+	stats = stats_class(taskc->level);
+	if (stats)
+		stats->cap_hits++;
+	kernel_insert_vtime(p, QUEUE_CAPPED(cpu), slice_ns, taskc->deadline_vt, enq_flags);
+}
+
 /* A priority task is ready on this CPU. */
 static void priority_enqueue(struct task_struct *p, struct task_ctx *taskc, struct cpu_ctx *cpuc,
 			     u32 cpu, u64 enq_flags, u64 now_ns)
 {
 	u64 slice_ns = enq_flags & ENQ_WAKEUP ? priority_slice(taskc) : taskc->slice_ns;
-	struct rota_class_stats *stats;
 
 	priority_place(taskc, llc_find(cpuc->llc), slice_ns);
 	if (priority_others_want(cpuc) && priority_over(taskc, cpuc, cpu, now_ns)) {
-		cpuc->queued_capped = 1;
-		cpu_counters(cpu)->cap_hits++;
-		stats = stats_class(taskc->level);
-		if (stats)
-			stats->cap_hits++;
-		kernel_insert_vtime(p, QUEUE_CAPPED(cpu), slice_ns, taskc->deadline_vt, enq_flags);
+		priority_hold(p, taskc, cpuc, cpu, slice_ns, enq_flags);
 		return;
 	}
 	/* Below a higher class select_cpu found nothing better: first in line, then. */
@@ -310,6 +328,8 @@ __noinline bool priority_release(u32 cpu, u64 now_ns)
 		    kernel_move(&it, p, DSQ_LOCAL, 0))
 			return true;
 	}
+	if (!looks)
+		cpuc->queued_capped = 0;
 	return false;
 }
 
@@ -333,7 +353,7 @@ static __always_inline bool priority_recent(const struct cpu_ctx *cpuc, u64 now_
 }
 
 /* A CPU that has nothing of its own to do takes who waits in another cache domain. */
-static bool priority_steal(const struct cpu_ctx *cpuc, u64 now_ns)
+static bool priority_steal(const struct cpu_ctx *cpuc)
 {
 	u32 llc;
 
@@ -341,10 +361,7 @@ static bool priority_steal(const struct cpu_ctx *cpuc, u64 now_ns)
 		return false;
 	kernel_for(llc, 0, topology.nr_llcs)
 	{
-		u64 last_ns = READ_ONCE(llc_find(llc)->priority_ns);
-
-		if (llc != cpuc->llc && last_ns &&
-		    kernel_since(now_ns, last_ns) <= PRIORITY_RECENT_NS &&
+		if (llc != cpuc->llc && scx_bpf_dsq_nr_queued(QUEUE_PRIORITY(llc)) > 0 &&
 		    kernel_move_to_local(QUEUE_PRIORITY(llc)))
 			return true;
 	}

@@ -97,7 +97,7 @@ __noinline int rescue_hand_over_priority(u64 dsq, u32 cpu, bool all)
 	{
 		/* Of another CPU's the kernel would end rota for it. */
 		if (p->thread_info.cpu == cpu &&
-		    (all || p->nr_cpus_allowed == 1 || kernel_pinned(p)))
+		    (all || place_elsewhere(p, cpu_find(cpu)->owner, cpu) < 0))
 			kernel_move(&it, p, DSQ_LOCAL_ON | cpu, 0);
 	}
 	return 0;

@@ -425,7 +425,7 @@ static bool dispatch_limited(struct cpu_ctx *cpuc, u32 cpu, u64 now_ns)
 static bool dispatch_rest(struct cpu_ctx *cpuc, u32 cpu, struct task_struct *prev,
 			  struct task_ctx *prevc, u64 now_ns)
 {
-	return priority_steal(cpuc, now_ns) || place_steal(cpuc, cpu, ROTA_FAIR, now_ns) ||
+	return priority_steal(cpuc) || place_steal(cpuc, cpu, ROTA_FAIR, now_ns) ||
 	       priority_dispatch_capped(cpuc, cpu) ||
 	       pick_next(cpuc, ROTA_BACKGROUND, cpu, prevc) ||
 	       (!prev && place_steal(cpuc, cpu, ROTA_BACKGROUND, now_ns));
@@ -605,12 +605,13 @@ static void go_on(struct task_ctx *taskc, struct cpu_ctx *cpuc, u32 cpu)
 
 /*
  * Is somebody of priority, or boosted, to run here in place of a lower one? He may have come while
- * a real-time task ran: after that the kernel goes on with who ran before, unasked. One kick is
- * enough: a CPU that goes offline does not choose any more, and what runs has to come to something.
+ * a real-time task ran: after that the kernel goes on with who ran before, unasked. Who is in the
+ * local queue runs before it asks, so it may take some kicks; but a CPU that goes offline does not
+ * ask any more, and what runs there has to come to something.
  */
 static bool outranked(const struct cpu_ctx *cpuc, u64 now_ns)
 {
-	if (cpuc->unheard)
+	if (cpuc->unheard >= CPU_KICKS)
 		return false;
 	return cpuc->called != cpuc->answered || (!cpuc->asked && priority_waits(cpuc, now_ns));
 }
@@ -635,7 +636,7 @@ static __always_inline void begin_turn(struct task_ctx *taskc, struct cpu_ctx *c
 		cpuc->moment_tid = 0;
 	watch_turn(cpuc, taskc->tier, cpu, now_ns, cpuc->asked);
 	if (outranked(cpuc, now_ns)) {
-		cpuc->unheard = 1;
+		cpuc->unheard++;
 		scx_bpf_kick_cpu(cpu, KICK_PREEMPT);
 	}
 	queue_spare(taskc, cpuc, now_ns);
@@ -790,10 +791,10 @@ void ROTA_OP(exit_task, struct task_struct *p, struct scx_exit_task_args *args)
 
 	if (!taskc)
 		return;
-	class_count(taskc->class, -1);
 	if (taskc->waits)
 		inherit_end(taskc);
 	inherit_exit(taskc);
+	class_count(taskc->class, -1); /* after that nobody changes it, see class_put() */
 }
 
 /* The task comes to us from another scheduling class, or is new. */
@@ -937,6 +938,8 @@ void ROTA_OP(cpu_offline, s32 cpu)
 	rescue_hand_over_all(cpu);
 	rescue_hand_over_priority(QUEUE_PRIORITY(cpu_find(cpu)->llc), cpu, true);
 	rescue_hand_over(QUEUE_LIMITED(cpu), cpu);
+	/* From now on the kernel asks nothing about what is ready here: its timer may end. */
+	cpu_find(cpu)->queued_limited = 0;
 }
 
 static s32 create_queues(u32 cpu)
