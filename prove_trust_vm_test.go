@@ -20,15 +20,6 @@ part() {
 }
 `
 
-// printed is the number behind each name at the beginning of a line.
-func printed(out string) map[string]int {
-	numbers := map[string]int{}
-	for _, m := range regexp.MustCompile(`(?m)^([a-z-]+) (-?\d+)\r?$`).FindAllStringSubmatch(out, -1) {
-		numbers[m[1]], _ = strconv.Atoi(m[2])
-	}
-	return numbers
-}
-
 const capConfig = `classes:
   - {name: scarce, tier: priority, cap: 10%}
   - {name: plenty, tier: priority}
@@ -55,7 +46,7 @@ kill $all
 // on another CPU that is idle.
 func TestCapHolds(t *testing.T) {
 	t.Parallel()
-	had := printed(lab(t, "exec", coarse, "--sched", "rota", "--config", configured(t, capConfig), "--tool", "taskset", "--tool", "awk", "--", capped))
+	had := printedCounts(lab(t, "exec", coarse, "--sched", "rota", "--config", configured(t, capConfig), "--tool", "taskset", "--tool", "awk", "--", capped))
 	for _, nobody := range []string{"alone", "roaming"} {
 		if had[nobody] < 90 {
 			t.Errorf("%s: where nobody else wants the CPU it had %d %%, must be at least 90", nobody, had[nobody])
@@ -98,7 +89,7 @@ kill $all
 func TestPriorityFindsAnyCPU(t *testing.T) {
 	t.Parallel()
 	out := lab(t, "exec", coarse, "--cpus", "2", "--sockets", "2", "--sched", "rota", "--config", configured(t, capConfig), "--tool", "taskset", "--tool", "awk", "--", domains)
-	had := printed(out)
+	had := printedCounts(out)
 	if had["caches"] != 2 {
 		t.Fatalf("%d cache domains, must be 2", had["caches"])
 	}
@@ -177,7 +168,7 @@ echo "then $(cat /sys/kernel/sched_ext/state)"
 func TestAbuse(t *testing.T) {
 	t.Parallel()
 	out := strings.ReplaceAll(lab(t, "exec", coarse, "--kernel", "7.2", "--sched", "rota", "--config", configured(t, abusedConfig), "--tool", "taskset", "--tool", "awk", "--", abused), "\r", "")
-	had := printed(out)
+	had := printedCounts(out)
 	if n := had["nested"]; n < 10 || n > 25 {
 		t.Errorf("below a limit of 20 %% of a CPU a task had %d %%, must be 10 to 25", n)
 	}

@@ -46,7 +46,7 @@ done
 kill -KILL -$crowd
 `
 
-var countedWaits = regexp.MustCompile(`(?m)^(late|soon|hog) (\d+)`)
+var printedCount = regexp.MustCompile(`(?m)^([a-z-]+) (\d+)\r?$`)
 
 // TestHeavyOneWaitsForNoLightTurn: who weighs far more than all others does not wait for the whole
 // turns of those who are due a moment sooner. A few of 8000 may, by how they are due: 0 to 2 do,
@@ -147,11 +147,11 @@ func TestWokenInARowHaveTheCPU(t *testing.T) {
 	}
 }
 
-// printedCounts reads how many waits were late and soon, and what the hog had, each summed up; a key is there
-// if it was printed.
+// printedCounts reads the number behind a name that is a line, summed up by name; a key is there if it was
+// printed.
 func printedCounts(out string) map[string]int {
 	got := map[string]int{}
-	for _, m := range countedWaits.FindAllStringSubmatch(out, -1) {
+	for _, m := range printedCount.FindAllStringSubmatch(out, -1) {
 		n, _ := strconv.Atoi(m[2])
 		got[m[1]] += n
 	}
