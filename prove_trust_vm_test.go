@@ -9,10 +9,10 @@ import (
 	"testing"
 )
 
-// hogs begins loops under a name of their own, bound to the CPUs of a mask, and says how much CPU
-// time one had of a time, in percent of a CPU.
+// hogs begins loops under a name of their own, bound to the CPUs of a mask, with a nice value if one is
+// given, and says how much CPU time one had of a time, in percent of a CPU.
 const hogs = `
-hog() { taskset $1 sh -c "printf $2 > /proc/self/comm; while :; do :; done" & last=$!; all="$all $last"; }
+hog() { taskset $1 ${3:+nice -n $3} sh -c "printf $2 > /proc/self/comm; while :; do :; done" & last=$!; all="$all $last"; }
 ticks() { awk '{print $14 + $15}' /proc/$1/stat; }
 part() {
 	before=$(ticks $2); sleep $3
@@ -39,15 +39,29 @@ part beside-two $scarce 2
 hog f scarce
 part roaming $last 1
 kill $all
+sleep 0.3
+hog 2 plenty -20; heavy=$last
+hog 2 plenty 19; light=$last
+least=100
+for n in 1 2 3 4 5 6; do
+	sleep 0.4
+	kill -STOP $heavy
+	before=$(ticks $light); sleep 0.3; had=$((($(ticks $light) - before) * 100 / 30))
+	kill -CONT $heavy
+	[ $had -lt $least ] && least=$had
+done
+echo "left-alone $least"
+kill $heavy $light
 `
 
 // TestCapHolds: a class has its part of a CPU and no more where one task of the fair tier wants that, and
 // where two do, also if another class of the tier may have more; and all of it where nobody does, as
-// on another CPU that is idle.
+// on another CPU that is idle; nor is who waited for long behind one of far more weight forgotten when
+// that one stops.
 func TestCapHolds(t *testing.T) {
 	t.Parallel()
-	had := printedCounts(lab(t, "exec", coarse, "--sched", "rota", "--config", configured(t, capConfig), "--tool", "taskset", "--tool", "awk", "--", capped))
-	for _, nobody := range []string{"alone", "roaming"} {
+	had := printedCounts(lab(t, "exec", coarse, "--sched", "rota", "--config", configured(t, capConfig), "--tool", "taskset", "--tool", "nice", "--tool", "awk", "--", capped))
+	for _, nobody := range []string{"alone", "roaming", "left-alone"} {
 		if had[nobody] < 90 {
 			t.Errorf("%s: where nobody else wants the CPU it had %d %%, must be at least 90", nobody, had[nobody])
 		}
@@ -141,6 +155,14 @@ sleep 4
 rota status --json | tr -d ' \n' | sed 's/.*"spent":\([0-9]*\).*/spent \1\n/'
 touch /asked; kill $all; wait $client; kill $server
 
+field() { sed "s/.*\"$1\":\([0-9]*\).*/\1/" /tmp/status; }
+renumber inv-high & holder=$!
+sleep 3
+rota status --json | tr -d ' \n' > /tmp/status
+echo "futex $(field futex)"
+echo "active $(($(field futex) + $(field locks) + $(field wakeups) + $(field binder) - $(field ended)))"
+kill $holder
+
 sh -c '(printf zed > /proc/self/comm) & exec sleep 100' & parent=$!
 sleep 0.3
 echo "zombies $(grep -l 'State:.Z' /proc/[0-9]*/status | wc -l)"
@@ -149,7 +171,7 @@ rota reload
 sleep 1
 rota status --json | tr -d ' \n' > /tmp/status
 sed 's/.*"name":"high"[^}]*"tasks":\([0-9]*\).*/high \1\n/' /tmp/status
-sed 's/.*"ended":\([0-9]*\).*/ended \1\n/' /tmp/status
+echo "ended $(field ended)"
 kill $parent
 
 kill -STOP $(pidof rota)
@@ -163,17 +185,20 @@ echo "then $(cat /sys/kernel/sched_ext/state)"
 `
 
 // TestAbuse: cgroups of one's own below a limit don't lift it, however many; a boost ends after a second of CPU time
-// also for who takes another name meanwhile; who has ended but was not waited for gets no class; and the
+// also for who takes another name meanwhile, and with the wait for who takes another tid; who has ended but was not waited for gets no class; and the
 // daemon loads its scheduler again although it missed the word of its end.
 func TestAbuse(t *testing.T) {
 	t.Parallel()
-	out := strings.ReplaceAll(lab(t, "exec", coarse, "--kernel", "7.2", "--sched", "rota", "--config", configured(t, abusedConfig), "--tool", "taskset", "--tool", "awk", "--", abused), "\r", "")
+	out := strings.ReplaceAll(lab(t, "exec", coarse, "--kernel", "7.2", "--sched", "rota", "--config", configured(t, abusedConfig), "--tool", "taskset", "--tool", "awk", "--file", "bin/load/renumber=/bin/renumber", "--", abused), "\r", "")
 	had := printedCounts(out)
 	if n := had["nested"]; n < 10 || n > 25 {
 		t.Errorf("below a limit of 20 %% of a CPU a task had %d %%, must be 10 to 25", n)
 	}
 	if had["spent"] != 1 {
 		t.Errorf("%d boosts were used up, must be 1", had["spent"])
+	}
+	if active, counted := had["active"]; had["futex"] == 0 || !counted || active != 0 {
+		t.Errorf("%d boosts for owners of futexes, %d boosts last (%v), must be some and 0", had["futex"], active, counted)
 	}
 	tasks, counted := had["high"]
 	if had["zombies"] != 1 || !counted || tasks != 0 {

@@ -73,7 +73,7 @@ static void class_give(const struct task_struct *p, u32 cpu)
 static void class_put(struct task_struct *p, struct task_ctx *taskc, u32 class)
 {
 	/* From 6.19 on one that has ended is found until it is reaped. */
-	if (READ_ONCE(taskc->held) <= INHERIT_GONE / 2)
+	if (inherit_gone(READ_ONCE(taskc->held)))
 		return;
 	if (taskc->class != class)
 		class_change(p, taskc, class);

@@ -139,6 +139,7 @@ struct cpu_ctx {
 	u64 load_mean;	    /* of place_load() at the last ticks, scaled by PLACE_MEAN */
 	u64 load_at_ns;	    /* when it was noted */
 	u32 rescue_pause;   /* the last dispatch rescued: now the others' turn */
+	u64 priority_look_ns; /* when it looked at the queue of its domain though nobody had lately */
 	/* The cap of the priority tier, all classes together. */
 	u64 window_start_ns;
 	u64 window_used_ns;

@@ -97,8 +97,11 @@ int BPF_PROG(rota_on_exec, struct task_struct *p, int old_pid, struct linux_binp
 	struct task_ctx *taskc = task_try(p);
 
 	/* A thread other than the first takes over the number of that one. */
-	if (taskc)
+	if (taskc && taskc->tid != p->pid) {
 		taskc->tid = p->pid;
+		inherit_lose(taskc, 0);
+		task_outdate(taskc);
+	}
 	event_find(ROTA_EVENT_EXEC, p, taskc);
 	return 0;
 }

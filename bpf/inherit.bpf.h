@@ -44,6 +44,12 @@
 #define INHERIT_SLEEPS(edge) ((edge) >> 47)
 #define INHERIT_SLEEPS_MASK ((1 << 17) - 1)
 
+/* Does a count of givers say that the task has ended? Some may have counted since it did. */
+static __always_inline bool inherit_gone(s32 held)
+{
+	return held <= INHERIT_GONE / 2;
+}
+
 static __always_inline bool inherit_by(u32 reason)
 {
 	return knobs.inherit & 1 << reason;
@@ -103,7 +109,7 @@ static bool inherit_count(struct task_ctx *taskc, u64 edge, s32 one)
 	s32 counted;
 
 	if (!(edge & INHERIT_SERVES))
-		return __sync_fetch_and_add(&taskc->held, one) > INHERIT_GONE / 2;
+		return !inherit_gone(__sync_fetch_and_add(&taskc->held, one));
 	counted = inherit_try(taskc, edge, one);
 	if (counted < 0)
 		counted = inherit_try(taskc, edge, one);
@@ -222,10 +228,13 @@ static __always_inline void inherit_promote(const struct task_ctx *taskc)
 	inherit_over((s64)READ_ONCE(taskc->held) + (u32)READ_ONCE(taskc->serves));
 }
 
-/* It has ended, and who waits for it may not find it any more to take his boost back. */
-static __always_inline void inherit_exit(struct task_ctx *taskc)
+/*
+ * Who waits for it may not find it any more to take his boost back: it has ended
+ * (INHERIT_GONE), or has another tid (0).
+ */
+static __always_inline void inherit_lose(struct task_ctx *taskc, s32 now)
 {
-	s64 held = __sync_lock_test_and_set(&taskc->held, INHERIT_GONE);
+	s64 held = __sync_lock_test_and_set(&taskc->held, now);
 	u64 served = __sync_lock_test_and_set(&taskc->serves, ((taskc->serves >> 32) + 1) << 32);
 
 	if (task_class(taskc)->tier != ROTA_PRIORITY)

@@ -218,10 +218,8 @@ static void limit_readmit(struct bpf_iter_scx_dsq *it, struct task_struct *p,
 {
 	taskc->ready_at_ns = now_ns;
 	if (taskc->tier == ROTA_PRIORITY) {
-		struct llc_ctx *llcc = llc_find(cpuc->llc);
-
-		priority_place(taskc, llcc, taskc->slice_ns);
-		WRITE_ONCE(llcc->priority_ns, now_ns);
+		priority_place(taskc, llc_find(cpuc->llc), taskc->slice_ns);
+		priority_note_waiting(cpuc, now_ns);
 		kernel_move_vtime(it, p, own_queue(cpuc), taskc->deadline_vt);
 	} else {
 		if (taskc->joined < 0)

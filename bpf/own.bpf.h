@@ -149,6 +149,9 @@ static void own_take_over(u32 cpu)
 	struct cpu_ctx *cpuc = cpu_find(cpu);
 	u32 owner = cpu_owner[cpu & (ROTA_MAX_CPUS - 1)];
 
+	/* It came online before rota_own() has made the queue of this class: that looks again. */
+	if (owner && scx_bpf_dsq_nr_queued(QUEUE_OWNED(owner & ~LEND_CPU)) < 0)
+		owner = 0;
 	WRITE_ONCE(cpuc->lends, owner & LEND_CPU);
 	WRITE_ONCE(cpuc->owner, owner & ~LEND_CPU);
 }

@@ -22,6 +22,7 @@
 
 #define PRIORITY_WINDOW_NS 100000000ULL
 #define PRIORITY_RECENT_NS 200000000ULL
+#define PRIORITY_STALE_NS 50000000ULL
 #define PRIORITY_LOOKS 16 /* capped tasks that one dispatch looks at */
 
 u64 priority_cap_ns; /* of all classes together per window; set by the daemon */
@@ -225,16 +226,28 @@ static s32 priority_rival(struct task_struct *p, const struct task_ctx *taskc, u
 	return rival;
 }
 
+/* Somebody waits, or waited just now, in the queue of the domain: its CPUs look there. */
+static __always_inline void priority_note_waiting(const struct cpu_ctx *cpuc, u64 now_ns)
+{
+	WRITE_ONCE(llc_find(cpuc->llc)->priority_ns, now_ns);
+}
+
 /* Puts the task where the CPUs of its cache domain, or of its class, find it. */
+static void priority_share(struct task_struct *p, const struct task_ctx *taskc,
+			   const struct cpu_ctx *cpuc, u64 slice_ns, u64 enq_flags)
+{
+	priority_note_waiting(cpuc, clock_now_locked());
+	kernel_insert_vtime(p, own_queue(cpuc), slice_ns, taskc->deadline_vt, enq_flags);
+}
+
+/* The same, and tells a CPU that is to take it. */
 static void priority_queue(struct task_struct *p, struct task_ctx *taskc, u32 cpu, u64 slice_ns,
 			   u64 enq_flags)
 {
 	struct cpu_ctx *cpuc = cpu_find(cpu);
-	struct llc_ctx *llcc = llc_find(cpuc->llc);
 	s32 victim;
 
-	WRITE_ONCE(llcc->priority_ns, clock_now_locked());
-	kernel_insert_vtime(p, own_queue(cpuc), slice_ns, taskc->deadline_vt, enq_flags);
+	priority_share(p, taskc, cpuc, slice_ns, enq_flags);
 	victim = own_pick_idle(p, cpuc->owner);
 	if (victim >= 0) {
 		scx_bpf_kick_cpu(victim, KICK_IDLE);
@@ -255,8 +268,7 @@ static void priority_hold(struct task_struct *p, struct task_ctx *taskc, struct 
 	struct rota_class_stats *stats;
 
 	if (idle >= 0) {
-		WRITE_ONCE(llc_find(cpuc->llc)->priority_ns, clock_now_locked());
-		kernel_insert_vtime(p, own_queue(cpuc), slice_ns, taskc->deadline_vt, enq_flags);
+		priority_share(p, taskc, cpuc, slice_ns, enq_flags);
 		scx_bpf_kick_cpu(idle, KICK_IDLE);
 		return;
 	}
@@ -344,16 +356,29 @@ static bool priority_dispatch_capped(struct cpu_ctx *cpuc, u32 cpu)
 	return false;
 }
 
-/* Was the queue of this CPU lately in use? That of an owner may be of several domains. */
-static __always_inline bool priority_recent(const struct cpu_ctx *cpuc, u64 now_ns)
+/* Was the queue of a domain lately in use? */
+static __always_inline bool priority_recent(u32 llc, u64 now_ns)
 {
-	u64 last_ns = READ_ONCE(llc_find(cpuc->llc)->priority_ns);
+	return kernel_since(now_ns, READ_ONCE(llc_find(llc)->priority_ns)) <= PRIORITY_RECENT_NS;
+}
 
-	return cpuc->owner || kernel_since(now_ns, last_ns) <= PRIORITY_RECENT_NS;
+/*
+ * May somebody wait in the queue of this CPU? Where it was not in use lately, who came before
+ * may still be there, behind others who went on or below a higher scheduling class: who finds
+ * him says so, and each CPU looks now and then. That of an owner may be of several domains.
+ */
+static __always_inline bool priority_may_wait(struct cpu_ctx *cpuc, u64 now_ns)
+{
+	if (cpuc->owner || priority_recent(cpuc->llc, now_ns))
+		return true;
+	if (kernel_since(now_ns, cpuc->priority_look_ns) <= PRIORITY_STALE_NS)
+		return false;
+	cpuc->priority_look_ns = now_ns;
+	return true;
 }
 
 /* A CPU that has nothing of its own to do takes who waits in another cache domain. */
-static bool priority_steal(const struct cpu_ctx *cpuc)
+static bool priority_steal(const struct cpu_ctx *cpuc, u64 now_ns)
 {
 	u32 llc;
 
@@ -361,7 +386,7 @@ static bool priority_steal(const struct cpu_ctx *cpuc)
 		return false;
 	kernel_for(llc, 0, topology.nr_llcs)
 	{
-		if (llc != cpuc->llc && scx_bpf_dsq_nr_queued(QUEUE_PRIORITY(llc)) > 0 &&
+		if (llc != cpuc->llc && priority_recent(llc, now_ns) &&
 		    kernel_move_to_local(QUEUE_PRIORITY(llc)))
 			return true;
 	}
@@ -369,11 +394,23 @@ static bool priority_steal(const struct cpu_ctx *cpuc)
 }
 
 /* Does a priority task wait that this CPU would take if it looked? */
-static __always_inline bool priority_waits(const struct cpu_ctx *cpuc, u64 now_ns)
+static __always_inline bool priority_waits(struct cpu_ctx *cpuc, u64 now_ns)
 {
-	if (!priority_recent(cpuc, now_ns))
+	if (!priority_may_wait(cpuc, now_ns) || scx_bpf_dsq_nr_queued(own_queue(cpuc)) <= 0)
 		return false;
-	return scx_bpf_dsq_nr_queued(own_queue(cpuc)) > 0;
+	priority_note_waiting(cpuc, now_ns);
+	return true;
+}
+
+/* Does somebody wait who is due before the priority task that ran? */
+static bool priority_due_before(struct cpu_ctx *cpuc, const struct task_ctx *prevc, u64 now_ns)
+{
+	u64 head_vt;
+
+	if (!pick_head(own_queue(cpuc), &head_vt))
+		return false;
+	priority_note_waiting(cpuc, now_ns);
+	return eevdf_before(head_vt, prevc->deadline_vt);
 }
 
 /*
@@ -384,21 +421,18 @@ static bool priority_dispatch(struct cpu_ctx *cpuc, u32 cpu, struct task_struct 
 			      struct task_ctx *prevc, u64 now_ns)
 {
 	bool others = priority_others_wait(cpuc) || (prev && prevc->tier != ROTA_PRIORITY);
-	struct llc_ctx *llcc = llc_find(cpuc->llc);
-	u64 head_vt, dsq = own_queue(cpuc);
 
 	if (others && priority_tier_over(cpuc, now_ns))
 		return false;
 	if (cpuc->queued_capped &&
 	    (others ? priority_release(cpu, now_ns) : priority_dispatch_capped(cpuc, cpu)))
 		return true;
-	if (!priority_recent(cpuc, now_ns))
+	if (!priority_may_wait(cpuc, now_ns))
 		return false;
-	if (prev && prevc->tier == ROTA_PRIORITY &&
-	    (!pick_head(dsq, &head_vt) || !eevdf_before(head_vt, prevc->deadline_vt)))
+	if (prev && prevc->tier == ROTA_PRIORITY && !priority_due_before(cpuc, prevc, now_ns))
 		return false;
-	if (!kernel_move_to_local(dsq))
+	if (!kernel_move_to_local(own_queue(cpuc)))
 		return false;
-	WRITE_ONCE(llcc->priority_ns, now_ns);
+	priority_note_waiting(cpuc, now_ns);
 	return true;
 }

@@ -425,7 +425,7 @@ static bool dispatch_limited(struct cpu_ctx *cpuc, u32 cpu, u64 now_ns)
 static bool dispatch_rest(struct cpu_ctx *cpuc, u32 cpu, struct task_struct *prev,
 			  struct task_ctx *prevc, u64 now_ns)
 {
-	return priority_steal(cpuc) || place_steal(cpuc, cpu, ROTA_FAIR, now_ns) ||
+	return priority_steal(cpuc, now_ns) || place_steal(cpuc, cpu, ROTA_FAIR, now_ns) ||
 	       priority_dispatch_capped(cpuc, cpu) ||
 	       pick_next(cpuc, ROTA_BACKGROUND, cpu, prevc) ||
 	       (!prev && place_steal(cpuc, cpu, ROTA_BACKGROUND, now_ns));
@@ -609,7 +609,7 @@ static void go_on(struct task_ctx *taskc, struct cpu_ctx *cpuc, u32 cpu)
  * local queue runs before it asks, so it may take some kicks; but a CPU that goes offline does not
  * ask any more, and what runs there has to come to something.
  */
-static bool outranked(const struct cpu_ctx *cpuc, u64 now_ns)
+static bool outranked(struct cpu_ctx *cpuc, u64 now_ns)
 {
 	if (cpuc->unheard >= CPU_KICKS)
 		return false;
@@ -793,7 +793,7 @@ void ROTA_OP(exit_task, struct task_struct *p, struct scx_exit_task_args *args)
 		return;
 	if (taskc->waits)
 		inherit_end(taskc);
-	inherit_exit(taskc);
+	inherit_lose(taskc, INHERIT_GONE);
 	class_count(taskc->class, -1); /* after that nobody changes it, see class_put() */
 }
 
