@@ -19,19 +19,25 @@ import (
 // or interrupts moved.
 const lookEvery = time.Second
 
+// retryEvery is how often CPUs are chosen anew for a class that was refused some: the reason, as
+// a task that was bound to them for a moment, may be gone.
+const retryEvery = 10 * time.Second
+
 // followCPUs gives the classes their CPUs and looks again until ctx ends. What it
 // returns is closed when it looks no more.
 func (d *Daemon) followCPUs(ctx context.Context, s *session) <-chan struct{} {
 	seen := dedicate.Watched(d.Root, s.plan().devices())
 	d.chooseCPUs(s)
+	chosen := time.Now()
 	return again(ctx, lookEvery, func() time.Duration {
 		s.sweep(d)
 		plan := s.plan()
 		if !plan.dedicates() {
 			return lookEvery
 		}
-		if now := dedicate.Watched(d.Root, plan.devices()); now != seen {
-			seen = now
+		now := dedicate.Watched(d.Root, plan.devices())
+		if now != seen || (plan.lacks() && time.Since(chosen) >= retryEvery) {
+			seen, chosen = now, time.Now()
 			d.chooseCPUs(s)
 		}
 		return lookEvery
@@ -72,9 +78,8 @@ func (d *Daemon) dedicate(s *session) {
 		return
 	}
 	if err := s.configure(next); err != nil {
-		if !errors.Is(err, fs.ErrClosed) {
+		if !errors.Is(err, fs.ErrClosed) && s.note(err.Error()) {
 			d.Log.Warn("dedicated CPUs: not in force", "error", err)
-			s.note(err.Error())
 		}
 		return
 	}
@@ -89,6 +94,11 @@ func (d *Daemon) dedicate(s *session) {
 // dedicates tells whether a class wants CPUs, or has some.
 func (p *plan) dedicates() bool {
 	return slices.ContainsFunc(p.slots, func(s slot) bool { return s.cpus.Wanted() || len(s.class.Own.CPUs) > 0 })
+}
+
+// lacks tells whether a class has none of the CPUs that it wants.
+func (p *plan) lacks() bool {
+	return slices.ContainsFunc(p.slots, func(s slot) bool { return s.cpus.Wanted() && len(s.class.Own.CPUs) == 0 })
 }
 
 // devices are those whose interrupts matter.
@@ -182,16 +192,18 @@ func (s *session) sweep(d *Daemon) {
 	}
 }
 
-// note says of every class that wants CPUs why it has none.
-func (s *session) note(why string) {
+// note says of every class that wants CPUs why it has none, and tells whether that is new.
+func (s *session) note(why string) (changed bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	next := *s.planned // readers have the old one
 	next.slots = slices.Clone(next.slots)
 	for i := range next.slots {
 		if slot := &next.slots[i]; slot.cpus.Wanted() {
+			changed = changed || slot.note != why
 			slot.note = why
 		}
 	}
 	s.planned = &next
+	return changed
 }

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -68,6 +69,43 @@ func TestDedicate(t *testing.T) {
 		synctest.Wait()
 		if c := owner(t, d); len(c.CPUs) != 0 || c.CPUsLent || c.CPUsLentAfterMicros != 0 || c.CPUsNote != "no CPU would be left for all others" {
 			t.Errorf("with one CPU: %v, %q", c.CPUs, c.CPUsNote)
+		}
+		cancel()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// TestDedicateAgain: a class that was refused CPUs has them soon after the reason has gone.
+func TestDedicateAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake()
+		d, _ := newDaemon(t, "classes: [{name: a, tier: priority, cpus: {dedicated: 1}}]\n", func() (Scheduler, error) { return f, nil })
+		online(t, d, "0-1")
+		tasks := filepath.Join(filepath.Dir(d.Source.Path), "proc")
+		bind := func(pid, cpu string) {
+			t.Helper()
+			if err := os.MkdirAll(filepath.Join(tasks, pid, "task", pid), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			inOnePiece(t, filepath.Join(tasks, pid, "task", pid, "status"), "Name:\tother\nVmSize:\t1 kB\nCpus_allowed_list:\t"+cpu+"\n")
+		}
+		bind("7", "0")
+		bind("8", "1")
+		ctx, cancel := context.WithCancel(t.Context())
+		done := start(ctx, d)
+		synctest.Wait()
+		if c := owner(t, d); len(c.CPUs) != 0 || !strings.Contains(c.CPUsNote, "may run on CPUs 1 only") {
+			t.Errorf("beside tasks that are bound: %v, %q", c.CPUs, c.CPUsNote)
+		}
+		if err := os.RemoveAll(filepath.Join(tasks, "8")); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(retryEvery + 2*lookEvery)
+		synctest.Wait()
+		if c := owner(t, d); !reflect.DeepEqual(c.CPUs, []int{1}) || c.CPUsNote != "" {
+			t.Errorf("after one had ended: %v, %q", c.CPUs, c.CPUsNote)
 		}
 		cancel()
 		if err := <-done; err != nil {

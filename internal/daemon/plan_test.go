@@ -120,7 +120,7 @@ func TestCountersOfReusedIndex(t *testing.T) {
 		f.stats.Classes = []sched.ClassStats{{}, {Runtime: runtime, WaitHist: []uint64{uint64(runtime / time.Second)}}}
 	}
 	count(10 * time.Second)
-	for _, text := range []string{"", "classes: [{name: b}]\n"} {
+	for _, text := range []string{"{}", "classes: [{name: b}]\n"} {
 		rewrite(t, d, text)
 		if _, err := d.Reload(t.Context()); err != nil {
 			t.Fatal(err)

@@ -69,10 +69,10 @@ func (p procfs) cgroup(tid uint32) (string, error) {
 	return identity.Cgroup(string(data)), nil
 }
 
-// comm is the task's name, which may hold anything, newlines too.
+// comm is the task's own name, which may hold anything, newlines too.
 func (p procfs) comm(tid uint32) (string, error) {
 	data, err := p.read(tid, "comm")
-	return strings.TrimSuffix(string(data), "\n"), err
+	return identity.Comm(string(data)), err
 }
 
 // exe is the path of the task's program; empty for a kernel thread.

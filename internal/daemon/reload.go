@@ -20,6 +20,9 @@ import (
 func (d *Daemon) Reload(ctx context.Context) (api.Reload, error) {
 	d.change.Lock()
 	defer d.change.Unlock()
+	if err := ctx.Err(); err != nil {
+		return api.Reload{}, err // others came first, and who asked has gone
+	}
 	return d.reload(ctx)
 }
 
@@ -29,6 +32,9 @@ func (d *Daemon) reload(ctx context.Context) (api.Reload, error) {
 	defer d.Notify("READY=1")
 	d.seen = d.Source.stamp()
 	c, path, err := d.Source.read()
+	if err == nil {
+		err = d.lost(d.seen)
+	}
 	if err != nil {
 		return api.Reload{}, d.refuse(err)
 	}
@@ -44,6 +50,27 @@ func (d *Daemon) reload(ctx context.Context) (api.Reload, error) {
 	debug.FreeOSMemory()
 	d.Log.Info("configuration: in force", "file", path, "classes", len(c.Classes), "rules", len(c.Rules), "tasks", tasks)
 	return api.Reload{Config: d.configStatus(), Tasks: tasks, Classes: len(c.Classes)}, nil
+}
+
+// lost refuses the defaults in place of a file that was in force and is gone, or was cut off by
+// who failed to write it. before is how the file was before it was read.
+func (d *Daemon) lost(before stamp) error {
+	d.mu.Lock()
+	path := d.force.path
+	d.mu.Unlock()
+	now := d.Source.stamp()
+	fault := config.Fault{File: d.Source.Path, Fix: "put it back; for the defaults write {} into it"}
+	switch {
+	case path == "":
+		return nil
+	case now == stamp{}:
+		fault.Fault = "is gone"
+	case now.size == 0 || before.size == 0:
+		fault.Fault = "is empty"
+	default:
+		return nil
+	}
+	return &config.Faults{List: []config.Fault{fault}}
 }
 
 // apply brings c to the kernel and to every task, and returns how many.

@@ -112,12 +112,49 @@ func TestReloadRefused(t *testing.T) {
 	}
 }
 
+// TestReloadLostFile: the defaults don't take the place of a file that is gone, or was cut off.
+func TestReloadLostFile(t *testing.T) {
+	d, f := attached(t, twoClasses)
+	d.Source.Optional = true
+	for fault, lose := range map[string]func() error{
+		"is gone":  func() error { return os.Remove(d.Source.Path) },
+		"is empty": func() error { return os.Truncate(d.Source.Path, 0) },
+	} {
+		rewrite(t, d, twoClasses)
+		if err := lose(); err != nil {
+			t.Fatal(err)
+		}
+		_, err := d.Reload(t.Context())
+		var refused *api.Error
+		if !errors.As(err, &refused) || len(refused.Faults) != 1 || refused.Faults[0].Fault != fault {
+			t.Errorf("%v, must say that the file %s", err, fault)
+		}
+		if s := d.Status(); s.Config.Rules != 2 || f.configured() != 0 {
+			t.Errorf("the file %s: %d rules in force, configured %d times", fault, s.Config.Rules, f.configured())
+		}
+	}
+	rewrite(t, d, "{}")
+	if _, err := d.Reload(t.Context()); err != nil || d.Status().Config.Rules != 0 {
+		t.Errorf("%v, %d rules", err, d.Status().Config.Rules)
+	}
+}
+
+// TestReloadNobodyWaitsFor: who has gone while others reloaded changes nothing.
+func TestReloadNobodyWaitsFor(t *testing.T) {
+	d, f := attached(t, twoClasses)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := d.Reload(ctx); !errors.Is(err, context.Canceled) || f.configured() != 0 {
+		t.Errorf("%v, configured %d times", err, f.configured())
+	}
+}
+
 func TestReloadRefusedByKernel(t *testing.T) {
 	d, f := attached(t, twoClasses)
 	f.mu.Lock()
 	f.refuse = errors.New("no memory")
 	f.mu.Unlock()
-	rewrite(t, d, "")
+	rewrite(t, d, "{}")
 	_, err := d.Reload(t.Context())
 	if err == nil || !strings.Contains(err.Error(), "no memory") || len(d.Status().Classes) != 4 {
 		t.Errorf("%v, %v", err, d.Status().Classes)
@@ -146,34 +183,58 @@ func TestReloadWhileWaiting(t *testing.T) {
 	})
 }
 
-func TestWatch(t *testing.T) {
-	d, f := attached(t, twoClasses)
-	ctx, cancel := context.WithCancel(t.Context())
+// watching has the daemon watch its file until the test ends.
+func watching(t *testing.T, d *Daemon) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
 	stopped := make(chan struct{})
 	go func() {
 		d.Watch(ctx)
 		close(stopped)
 	}()
-	defer func() {
+	t.Cleanup(func() {
 		cancel()
 		<-stopped
-	}()
-	until := func(what string, ok func() bool) {
-		t.Helper()
-		for range 500 {
-			if ok() {
-				return
-			}
-			time.Sleep(10 * time.Millisecond)
-		}
-		t.Error("not seen: " + what)
-	}
+	})
 	time.Sleep(50 * time.Millisecond) // until it watches
-	rewrite(t, d, "")
-	until("a file renamed into place", func() bool { return d.Status().Config.Rules == 0 })
+}
+
+func seen(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	for range 500 {
+		if ok() {
+			return
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	t.Error("not seen: " + what)
+}
+
+// TestWatchElsewhere: the folder may be another one, and the file a link to a third.
+func TestWatchElsewhere(t *testing.T) {
+	d, _ := attached(t, twoClasses)
+	folder := filepath.Join(t.TempDir(), "etc")
+	d.Source.Path = filepath.Join(folder, "rota.yaml")
+	watching(t, d) // there is no folder yet
+	far := filepath.Join(t.TempDir(), "far.yaml")
+	if err := errors.Join(os.WriteFile(far, []byte("{}"), 0o644), os.Mkdir(folder, 0o755), os.Symlink(far, d.Source.Path)); err != nil {
+		t.Fatal(err)
+	}
+	seen(t, "a folder that came", func() bool { return d.Status().Config.Rules == 0 })
+	if err := os.WriteFile(far, []byte(twoClasses), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	seen(t, "a change behind a link", func() bool { return d.Status().Config.Rules == 2 })
+}
+
+func TestWatch(t *testing.T) {
+	d, f := attached(t, twoClasses)
+	watching(t, d)
+	rewrite(t, d, "{}")
+	seen(t, "a file renamed into place", func() bool { return d.Status().Config.Rules == 0 })
 	// What a command has read is not read again.
 	rewrite(t, d, "classes: [{name: z}]\n")
-	if _, err := d.Reload(ctx); err != nil {
+	if _, err := d.Reload(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	done := f.configured()
@@ -184,13 +245,13 @@ func TestWatch(t *testing.T) {
 	if err := os.WriteFile(d.Source.Path, []byte("x: 1"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	until("a file written in place", func() bool { return len(d.Status().Config.Refused) == 1 })
+	seen(t, "a file written in place", func() bool { return len(d.Status().Config.Refused) == 1 })
 	if err := os.Remove(d.Source.Path); err != nil {
 		t.Fatal(err)
 	}
 	time.Sleep(2 * settle)
 	rewrite(t, d, twoClasses)
-	until("a file that came back", func() bool { return d.Status().Config.Rules == 2 })
+	seen(t, "a file that came back", func() bool { return d.Status().Config.Rules == 2 })
 }
 
 func TestOptionalSource(t *testing.T) {

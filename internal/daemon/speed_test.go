@@ -59,7 +59,7 @@ func TestSpeeds(t *testing.T) {
 		if got := d.Status().Classes[1].MemoryBoundPercent; got != 50 {
 			t.Errorf("memory bound %v %%", got)
 		}
-		rewrite(t, d, "")
+		rewrite(t, d, "{}")
 		if _, err := d.Reload(t.Context()); err != nil {
 			t.Fatal(err)
 		}

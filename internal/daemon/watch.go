@@ -2,52 +2,70 @@ package daemon
 
 import (
 	"context"
-	"log/slog"
 	"path/filepath"
 	"time"
 
 	"github.com/fsnotify/fsnotify"
 )
 
-// settle is how long a change may take: editors write in several steps.
-const settle = 200 * time.Millisecond
+const (
+	// settle is how long a change may take: editors write in several steps.
+	settle = 200 * time.Millisecond
+	// lookAgain is how often we look unasked.
+	lookAgain = 3 * time.Second
+)
 
 // Watch reloads when the configuration file has changed, until ctx ends. It
 // watches the folder, because editors and package managers put a new file in
-// the place of the old one. Without a folder there is nothing to watch.
+// the place of the old one, and looks now and then in any case: the folder may
+// come later or be another one, and a link may lead elsewhere.
 func (d *Daemon) Watch(ctx context.Context) {
-	watcher, err := fsnotify.NewWatcher()
-	if err == nil {
-		defer watcher.Close()
-		err = watcher.Add(filepath.Dir(d.Source.Path))
-	}
-	if err != nil {
-		level := slog.LevelWarn
-		if d.Source.Optional {
-			level = slog.LevelDebug // most machines without a file have no folder either
-		}
-		d.Log.Log(ctx, level, "configuration: not watched, use: rota reload", "file", d.Source.Path, "error", err)
-		return
-	}
+	looks := time.NewTicker(lookAgain)
+	defer looks.Stop()
+	events, watch := d.watchFolder(ctx)
 	var settled <-chan time.Time
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case err := <-watcher.Errors:
-			d.Log.Warn("configuration: watch", "file", d.Source.Path, "error", err)
-		case <-watcher.Events:
-			// Any event of the folder may be one of ours: a link's target
-			// can be exchanged under another name. The timer is not set
-			// anew, so a busy folder can't put it off.
-			if settled == nil {
-				settled = time.After(settle)
-			}
+		case <-looks.C:
+			watch()
+		case <-events:
 		case <-settled:
 			settled = nil
 			d.changed(ctx)
+			continue
+		}
+		// Any event of the folder may be one of ours: a link's target
+		// can be exchanged under another name. The timer is not set
+		// anew, so a busy folder can't put it off.
+		if settled == nil {
+			settled = time.After(settle)
 		}
 	}
+}
+
+// watchFolder says when something happens in the folder of the file, until ctx ends; watch
+// watches it again where it was away. Where the kernel has no watch left nothing ever happens.
+func (d *Daemon) watchFolder(ctx context.Context) (events <-chan fsnotify.Event, watch func()) {
+	watcher, err := fsnotify.NewWatcher()
+	if err != nil {
+		d.Log.Warn("configuration: looked at every 3 s only", "file", d.Source.Path, "error", err)
+		return nil, func() {}
+	}
+	context.AfterFunc(ctx, func() { _ = watcher.Close() })
+	watch = func() {
+		if len(watcher.WatchList()) == 0 {
+			_ = watcher.Add(filepath.Dir(d.Source.Path))
+		}
+	}
+	watch()
+	go func() {
+		for err := range watcher.Errors {
+			d.Log.Warn("configuration: watch", "file", d.Source.Path, "error", err)
+		}
+	}()
+	return watcher.Events, watch
 }
 
 // changed reloads when the file is not the one that was read last. A file

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -97,6 +98,19 @@ func TestReadInterrupts(t *testing.T) {
 	want := map[int]string{1: "i8042", 24: "virtio1-input.0, other one", 27: "arch_timer", 30: "line"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// TestManyCPUs: a line has a count of each CPU.
+func TestManyCPUs(t *testing.T) {
+	head, line := "  ", "24:"
+	for cpu := range 1024 {
+		head += fmt.Sprintf(" %10s", "CPU"+strconv.Itoa(cpu))
+		line += fmt.Sprintf(" %10d", cpu)
+	}
+	got := readInterrupts(fstest.MapFS{interruptsFile: {Data: []byte(head + "\n" + line + " PCI-MSI 5-edge eth0\n")}})
+	if got[24] != "eth0" {
+		t.Errorf("%v", got)
 	}
 }
 

@@ -15,8 +15,9 @@ import (
 
 const (
 	symbolsFile = "proc/kallsyms"
-	// maxLine bounds a line of the kernel's lists; a name has 511 letters at most.
-	maxLine = 4096
+	// maxLine bounds a line of the kernel's lists: interrupts have 11 letters a CPU, of which
+	// there are 1024 at most, and a name has 511.
+	maxLine = 16384
 	// maxNear is how many names are offered for an unknown one.
 	maxNear = 4
 )
