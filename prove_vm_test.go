@@ -262,7 +262,7 @@ func TestCgroups(t *testing.T) {
 // nothing is lost
 func TestSafeExit(t *testing.T) {
 	t.Parallel()
-	promised(t, "faults", "--row", "rota+classes")
+	promised(t, "faults", coarse, "--row", "rota+classes")
 }
 
 // TestPromises holds the figures that a scenario promises beside the
