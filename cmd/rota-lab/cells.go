@@ -26,35 +26,54 @@ type job struct {
 	row       scenario.Row
 	scheduler string // the row's, as results name it
 	kernel    kernels.Kernel
+	shown     string // the kernel's release, and more where others have the same
 	seed      int64
+	again     bool // it ran before, and must give the same once more
+	boot      func(context.Context) (cell.Outcome, error)
 }
 
 func (j job) name() string {
-	return fmt.Sprintf("kernel %s, row %s, seed %d", j.kernel.Release, j.row.Name, j.seed)
+	return fmt.Sprintf("kernel %s, row %s, seed %d", j.shown, j.row.Name, j.seed)
 }
 
-// scenario runs all cells of one scenario.
+// scenario runs all cells of one scenario. With an error it returns those runs that are finished.
 func (f runFlags) scenario(ctx context.Context, s scenario.Scenario) (report.Results, error) {
 	jobs, err := f.cells(ctx, s)
 	if err != nil {
 		return report.Results{}, err
 	}
+	return f.runJobs(ctx, s, jobs)
+}
+
+func (f runFlags) runJobs(ctx context.Context, s scenario.Scenario, jobs []job) (report.Results, error) {
 	r := report.Results{Scenario: s.Name, CPUs: jobs[0].cell.Machine.CPUs, Seed: f.seed}
 	say("%s: %s", s.Name, counted(len(jobs), "run"))
+	var err error
 	r.Runs, err = f.runAll(ctx, jobs)
-	if err != nil {
-		return r, err
+	if len(r.Runs) > 0 {
+		r.Kernel = r.Runs[0].Kernel
 	}
-	r.Kernel = r.Runs[0].Kernel
+	if err != nil {
+		return r, fmt.Errorf("scenario %s: %w", s.Name, err)
+	}
 	if !f.twice {
 		return r, nil
 	}
 	say("%s: all of it once more", s.Name)
-	again, err := f.runAll(ctx, jobs)
+	again, err := f.runAll(ctx, onceMore(jobs))
 	if err != nil {
-		return r, err
+		return r, fmt.Errorf("scenario %s, once more: %w", s.Name, err)
 	}
 	return r, compareRuns(r, again)
+}
+
+// onceMore are the same jobs, marked.
+func onceMore(jobs []job) []job {
+	again := slices.Clone(jobs)
+	for i := range again {
+		again[i].again = true
+	}
+	return again
 }
 
 // compareRuns fails unless both sets of runs have the same bytes.
@@ -101,109 +120,40 @@ func difference(a, b string) string {
 
 // cells lists kernels x rows x seeds in the order of the report.
 func (f runFlags) cells(ctx context.Context, s scenario.Scenario) ([]job, error) {
-	rows, err := chooseRows(s.Rows, f.scheds, f.rows)
+	rows, err := f.rowsOf(s)
 	if err != nil {
-		return nil, fmt.Errorf("scenario %s: %w", s.Name, err)
+		return nil, err
 	}
 	for _, row := range rows { // before a kernel is fetched
 		if _, _, err := schedulerCommand(row.Scheduler); err != nil {
 			return nil, err
 		}
 	}
-	var jobs []job
+	places := f.places(rows)
 	known := map[string]kernels.Kernel{}
-	for round, want := range f.kernels {
-		for _, row := range rows {
-			name := kernelFor(row, want, round)
-			if name == "" {
-				continue
+	for _, p := range places {
+		if _, fetched := known[p.kernel]; fetched {
+			continue
+		}
+		if known[p.kernel], err = kernelWith(ctx, p.kernel, s.Modules); err != nil {
+			return nil, err
+		}
+	}
+	shown, err := kernelNames(f.kernels, known)
+	if err != nil {
+		return nil, err
+	}
+	var jobs []job
+	for _, p := range places {
+		for i := range f.repeat {
+			j := job{row: p.row, kernel: known[p.kernel], shown: shown[p.kernel], seed: f.seed + int64(i)}
+			if err = f.complete(s, &j); err != nil {
+				return nil, err
 			}
-			k, fetched := known[name]
-			if !fetched {
-				if k, err = kernelWith(ctx, name, s.Modules); err != nil {
-					return nil, err
-				}
-				known[name] = k
-			}
-			for i := range f.repeat {
-				j := job{row: row, kernel: k, seed: f.seed + int64(i)}
-				if err = f.complete(s, &j); err != nil {
-					return nil, err
-				}
-				jobs = append(jobs, j)
-			}
+			jobs = append(jobs, j)
 		}
 	}
 	return jobs, nil
-}
-
-// kernelFor names the kernel on which a row runs in a round over --kernel. A
-// row with a kernel of its own runs in the first round only: "" is the others.
-func kernelFor(row scenario.Row, want string, round int) string {
-	switch {
-	case row.Kernel == "":
-		return want
-	case round == 0:
-		return row.Kernel
-	}
-	return ""
-}
-
-// chooseRows picks rows by scheduler and by name; a scheduler that is a path
-// is a row of its own.
-func chooseRows(all []scenario.Row, scheds, names []string) ([]scenario.Row, error) {
-	rows := all
-	if len(scheds) > 0 {
-		rows = nil
-		for _, want := range scheds {
-			switch {
-			case strings.Contains(want, "/"):
-				rows = append(rows, scenario.Row{Name: filepath.Base(strings.Fields(want)[0]), Scheduler: want})
-			case want == "kernel" || want == "rota":
-				rows = append(rows, rowsWhere(all, func(r scenario.Row) bool { return r.Scheduler == want })...)
-			case slices.Contains(peerNames(), first(want)):
-				rows = append(rows, scenario.Row{Name: first(want), Scheduler: want})
-			default:
-				return nil, fmt.Errorf("--sched %q: must be %s", want, schedulerWords())
-			}
-		}
-	}
-	if len(names) > 0 {
-		var chosen []scenario.Row
-		for _, name := range names {
-			found := rowsWhere(rows, func(r scenario.Row) bool { return r.Name == name })
-			if len(found) == 0 {
-				return nil, fmt.Errorf("--row %q: must be one of %s", name, rowNamesOf(rows))
-			}
-			chosen = append(chosen, found...)
-		}
-		rows = chosen
-	}
-	if len(rows) == 0 {
-		return nil, errors.New("no row is left to run")
-	}
-	return rows, nil
-}
-
-// first is the first word of a command line.
-func first(command string) string { word, _, _ := strings.Cut(command, " "); return word }
-
-func rowsWhere(rows []scenario.Row, fits func(scenario.Row) bool) []scenario.Row {
-	var found []scenario.Row
-	for _, r := range rows {
-		if fits(r) {
-			found = append(found, r)
-		}
-	}
-	return found
-}
-
-func rowNamesOf(rows []scenario.Row) string {
-	var names []string
-	for _, r := range rows {
-		names = append(names, r.Name)
-	}
-	return strings.Join(names, ", ")
 }
 
 // complete fills in what the machine and the guest need for a job.
@@ -213,6 +163,7 @@ func (f runFlags) complete(s scenario.Scenario, j *job) (err error) {
 		return err
 	}
 	j.cell, err = f.cell(s, *j, row)
+	j.boot = j.cell.Run
 	return err
 }
 
@@ -255,9 +206,10 @@ func (f runFlags) cell(s scenario.Scenario, j job, row scenario.Row) (cell.Cell,
 }
 
 // runAll runs the jobs, some at once, and keeps their order. A run that fails
-// is a result too; only the end of ctx ends the whole.
+// is a result too; only the end of ctx ends the whole, and then those runs are
+// returned that are finished.
 func (f runFlags) runAll(ctx context.Context, jobs []job) ([]report.Run, error) {
-	runs := make([]report.Run, len(jobs))
+	runs := make([]*report.Run, len(jobs))
 	var wait sync.WaitGroup
 	var mu sync.Mutex
 	done := 0
@@ -271,17 +223,37 @@ func (f runFlags) runAll(ctx context.Context, jobs []job) ([]report.Run, error) 
 		go func() {
 			defer func() { <-slots; wait.Done() }()
 			start := time.Now()
-			out, err := j.cell.Run(ctx)
-			runs[i] = toRun(j, out, err)
+			out, err := j.boot(ctx)
 			mu.Lock()
 			defer mu.Unlock()
+			f.keepConsole(j, out)
+			if err != nil && ctx.Err() != nil { // whatever it says: a terminal interrupts QEMU, too
+				return
+			}
+			run := toRun(j, out, err)
+			runs[i] = &run
 			done++
 			say("[%d/%d] %s", done, len(jobs), progress(j, out, err, time.Since(start)))
-			f.keepConsole(j, out)
 		}()
 	}
 	wait.Wait()
-	return runs, ctx.Err()
+	return finished(runs)
+}
+
+// finished are the runs that there are, and an error where some are missing.
+func finished(runs []*report.Run) ([]report.Run, error) {
+	var list []report.Run
+	for _, run := range runs {
+		if run != nil {
+			list = append(list, *run)
+		}
+	}
+	if len(list) == len(runs) {
+		return list, nil
+	}
+	err := fmt.Errorf("interrupted: %d of %d runs are finished", len(list), len(runs))
+	say("%v", err)
+	return list, err
 }
 
 func progress(j job, out cell.Outcome, err error, host time.Duration) string {
@@ -297,7 +269,7 @@ func progress(j job, out cell.Outcome, err error, host time.Duration) string {
 func toRun(j job, out cell.Outcome, err error) report.Run {
 	r := report.Run{
 		Row: j.row.Name, Scheduler: j.scheduler, Config: j.row.Config,
-		Kernel: j.kernel.Release, Seed: j.seed, Note: j.kernel.Note,
+		Kernel: j.shown, Seed: j.seed, Note: j.kernel.Note,
 		Metrics: out.Results.Metrics, Histograms: map[string][]report.Bucket{},
 	}
 	if err != nil {
@@ -324,16 +296,25 @@ func toRun(j job, out cell.Outcome, err error) report.Run {
 	return r
 }
 
+// consoleFile is the name of the file with a run's console, another one for each run.
+func (j job) consoleFile() string {
+	name := fmt.Sprintf("%s_%s_%s_%d", j.cell.Plan.Scenario, j.shown, j.row.Name, j.seed)
+	if j.again {
+		name += "_again"
+	}
+	// No folder: names of rows may have parts of paths in them.
+	return strings.NewReplacer("%", "%25", "/", "%2F").Replace(name) + ".txt"
+}
+
 // keepConsole keeps what a run printed, for who wants to know why.
 func (f runFlags) keepConsole(j job, out cell.Outcome) {
 	if f.console == "" {
 		return
 	}
-	name := fmt.Sprintf("%s_%s_%s_%d.txt", j.cell.Plan.Scenario, j.kernel.Release, j.row.Name, j.seed)
 	text := machine.Plain(out.Console) + "\n" + strings.Join(out.Results.Log, "\n") + "\n"
 	err := os.MkdirAll(f.console, 0o755)
 	if err == nil {
-		err = os.WriteFile(filepath.Join(f.console, name), []byte(text), 0o644)
+		err = os.WriteFile(filepath.Join(f.console, j.consoleFile()), []byte(text), 0o644)
 	}
 	if err != nil {
 		say("console: %v", err)

@@ -13,8 +13,11 @@ import (
 
 func compareCommand() *cobra.Command {
 	return &cobra.Command{
-		Use:     "compare A.json B.json",
-		Short:   "Say how the results of one file differ from those of another",
+		Use:   "compare A.json B.json",
+		Short: "Say how the results of one file differ from those of another",
+		Long: `Say how the results of one file differ from those of another.
+
+It fails when runs failed in the second file that did not fail in the first.`,
 		Example: "  rota-lab compare before.json after.json",
 		Args:    cobra.ExactArgs(2),
 		RunE: func(c *cobra.Command, args []string) error {

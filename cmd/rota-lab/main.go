@@ -28,7 +28,7 @@ func main() {
 	case os.Getpid() == 1, guest.IsWorker(os.Args):
 		guest.Main(guestFunction)
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ctx, stop := untilSignal(context.Background())
 	defer stop()
 	if err := rootCommand().ExecuteContext(ctx); err != nil {
 		fmt.Fprintln(os.Stderr, "rota-lab:", err)
@@ -38,6 +38,18 @@ func main() {
 		}
 		os.Exit(1)
 	}
+}
+
+// untilSignal ends with the signals that would end this program at once, and leave what it has in
+// /tmp: also that of a terminal that is closed, unless we were started to outlive it (nohup).
+func untilSignal(parent context.Context) (context.Context, context.CancelFunc) {
+	signals := []os.Signal{os.Interrupt, syscall.SIGTERM}
+	for _, s := range []os.Signal{syscall.SIGHUP, syscall.SIGQUIT} {
+		if !signal.Ignored(s) {
+			signals = append(signals, s)
+		}
+	}
+	return signal.NotifyContext(parent, signals...)
 }
 
 func rootCommand() *cobra.Command {

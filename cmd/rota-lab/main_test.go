@@ -78,7 +78,7 @@ func TestKernelFor(t *testing.T) {
 }
 
 func TestToRun(t *testing.T) {
-	j := job{row: scenario.Row{Name: "lavd", Scheduler: "lavd", Config: "c"}, scheduler: "scx_lavd 1.1.4", kernel: kernels.Kernel{Release: "6.18.15", Note: "note"}, seed: 7}
+	j := job{row: scenario.Row{Name: "lavd", Scheduler: "lavd", Config: "c"}, scheduler: "scx_lavd 1.1.4", kernel: kernels.Kernel{Release: "6.18.15", Note: "note"}, shown: "6.18.15", seed: 7}
 	out := cell.Outcome{Results: guest.Results{
 		Metrics:    map[string]float64{"a_us": 1},
 		Histograms: map[string][]guest.Bucket{"h_us": {{Low: 0, High: 1, Count: 2}}},
@@ -135,6 +135,7 @@ func TestCommandsRefuse(t *testing.T) {
 	if err := errors.Join(os.MkdirAll(filepath.Join(dir, "taken/ping/results.json"), 0o700), os.WriteFile(filepath.Join(dir, "taken/wake"), nil, 0o600)); err != nil {
 		t.Fatal(err)
 	}
+	many := "run wake ping --kernel /no --repeat 1000 --sched /1,/2,/3,/4,/5,/6,/7,/8,/9,/10,/11"
 	for line, want := range map[string]string{
 		"run nothing":                               `scenario "nothing": not known; see: rota-lab list`,
 		"run":                                       "requires at least 1 arg",
@@ -153,6 +154,10 @@ func TestCommandsRefuse(t *testing.T) {
 		"run wake --turns coarse":                   `turns "coarse": must be fine, finest or none`,
 		"exec --turns coarse -- true":               `--turns: turns "coarse"`,
 		"run wake --sched cfs":                      "must be kernel, rota, bpfland",
+		"run wake --kernel /no,/no":                 `--kernel "/no": named twice; name it once`,
+		"run wake --kernel /no --row fifo,fifo":     `scenario wake: --row "fifo": named twice`,
+		"run wake --sockets 5 --threads 300":        "300 threads per core: must be 1..255",
+		many:                                        "scenario wake: 11 rows on 1 kernel with --repeat 1000 are 11000 runs: must be at most 10000; take --repeat 909, or",
 		"exec --kernel 9.9 -- true":                 `kernel "9.9": neither a row`,
 		"exec --kernel /no/such -- true":            "no such file",
 		"compare a.json":                            "accepts 2 arg(s)",

@@ -91,30 +91,41 @@ func checkDir(dir string) error {
 	return os.Remove(probe.Name())
 }
 
-// write prints the table and writes what was asked for.
+// keep writes what there is of a scenario, also when that did not come to its end, and passes on
+// why it did not.
+func (f runFlags) keep(c *cobra.Command, s scenario.Scenario, r report.Results, several bool, err error) error {
+	if len(r.Runs) == 0 {
+		return err
+	}
+	return errors.Join(f.write(c, s, r, several), err)
+}
+
+// write prints the table and writes what was asked for. What can't be written keeps nothing else
+// from it, as the runs may have taken hours.
 func (f runFlags) write(c *cobra.Command, s scenario.Scenario, r report.Results, several bool) error {
 	info := s.Info(commandLine(f, s.Name))
+	var failed []error
 	if f.json == "-" {
-		return report.Write(c.OutOrStdout(), r)
+		failed = append(failed, report.Write(c.OutOrStdout(), r))
+	} else {
+		failed = append(failed, report.Table(c.OutOrStdout(), r, info, report.Style{Color: isTerminal(c.OutOrStdout())}))
 	}
-	if f.json != "" {
-		if err := writeResults(f.json, r); err != nil {
-			return err
-		}
+	if f.json != "-" && f.json != "" {
+		failed = append(failed, writeResults(f.json, r))
 	}
-	if err := report.Table(c.OutOrStdout(), r, info, report.Style{Color: isTerminal(c.OutOrStdout())}); err != nil {
-		return err
+	if f.report != "" {
+		failed = append(failed, writeReport(f.reportDir(s.Name, several), r, info))
 	}
-	if f.report == "" {
-		return nil
-	}
-	dir := f.reportDir(s.Name, several)
+	return errors.Join(failed...)
+}
+
+// writeReport writes a report, and beside it the results.
+func writeReport(dir string, r report.Results, info report.Info) error {
 	path, err := report.HTML(dir, r, info)
-	if err != nil {
-		return err
+	if err == nil {
+		say("report: %s", path)
 	}
-	say("report: %s", path)
-	return writeResults(filepath.Join(dir, resultsFile), r)
+	return errors.Join(err, writeResults(filepath.Join(dir, resultsFile), r))
 }
 
 // commandLine repeats the run; the paths of outputs are left out.

@@ -1,10 +1,13 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
+	"os/signal"
 	"runtime"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -33,7 +36,8 @@ func runCommand() *cobra.Command {
 		Long: `Run scenarios under several schedulers and print the comparison.
 
 Each row, kernel and seed is a boot of its own. The same inputs give the same
-results, byte for byte. Progress goes to standard error.`,
+results, byte for byte, where this program may use SCHED_FIFO (as root).
+Progress goes to standard error.`,
 		Example: `  rota-lab run wake --repeat 3
   rota-lab run ping wake --sched kernel,rota,/usr/sbin/scx_simple --report out/mine
   rota-lab run wake --sched kernel,rota,bpfland
@@ -68,16 +72,16 @@ func (f runFlags) run(c *cobra.Command, names []string) error {
 	if err := machine.Ordered(); err != nil && !f.machine.Realtime {
 		say("QEMU's threads have no order here: SCHED_FIFO: %v: on a busy host the same run may give other results; run as root or with CAP_SYS_NICE", err)
 	}
+	// A reader of the table that has gone is an error like others, not the end of this program
+	// before the results are in their file.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	failed := 0
 	total := 0
 	for _, name := range names {
 		s, _ := scenario.Find(name)
 		f := f.on(s)
 		results, err := f.scenario(c.Context(), s)
-		if err != nil {
-			return err
-		}
-		if err := f.write(c, s, results, len(names) > 1); err != nil {
+		if err := f.keep(c, s, results, len(names) > 1, err); err != nil {
 			return err
 		}
 		for _, r := range results.Runs {
@@ -120,10 +124,16 @@ func (f runFlags) check(names []string) error {
 	case f.twice && f.machine.Realtime:
 		return fmt.Errorf("--twice: --realtime is never the same twice")
 	}
-	if err := f.machine.Check(); err != nil {
+	if err := errors.Join(f.machine.Check(), checkTurns(f.turns), onlyOnce("--kernel", f.kernels)); err != nil {
 		return err
 	}
-	return checkTurns(f.turns)
+	for _, name := range names {
+		s, _ := scenario.Find(name)
+		if err := f.on(s).checkRuns(s); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func isTerminal(w any) bool {

@@ -13,6 +13,8 @@ import (
 	"path"
 	"path/filepath"
 	"strings"
+
+	"golang.org/x/sys/unix"
 )
 
 // maxUnpacked bounds what one package may unpack to, in bytes.
@@ -21,6 +23,8 @@ const maxUnpacked = 4 << 30
 // files is where a package is unpacked to: the disk, or a test's failing one.
 type files interface {
 	Create(path string) (io.WriteCloser, error)
+	// Sync returns when all that lies below dir would outlive a power cut.
+	Sync(dir string) error
 }
 
 type osFiles struct{}
@@ -32,8 +36,26 @@ func (osFiles) Create(path string) (io.WriteCloser, error) {
 	return os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 }
 
+// Sync syncs the file system: packages have thousands of modules, and to wait for
+// one after another would take minutes.
+func (osFiles) Sync(dir string) error {
+	f, err := os.Open(dir)
+	if errors.Is(err, fs.ErrNotExist) { // nothing of the package was wanted
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if err := unix.Syncfs(int(f.Fd())); err != nil {
+		return fmt.Errorf("sync %s: %w", dir, err)
+	}
+	return nil
+}
+
 // unpackDeb unpacks of a package what a lab needs, kernel, configuration and
-// modules, below dir. dpkg-deb undoes the compression.
+// modules, below dir, and syncs it: a row that is in the cache is taken for whole.
+// dpkg-deb undoes the compression.
 func unpackDeb(ctx context.Context, deb, dir string, out files) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -59,7 +81,7 @@ func unpackDeb(ctx context.Context, deb, dir string, out files) error {
 	if err := cmd.Wait(); err != nil {
 		return fmt.Errorf("dpkg-deb: %w: %s", err, strings.TrimSpace(words.String()))
 	}
-	return nil
+	return out.Sync(dir)
 }
 
 // unpackTar writes the regular files that are wanted. Links are not followed

@@ -76,9 +76,22 @@ func (s Store) otherCached(row Row) (Kernel, bool) {
 	return best, best.Release != ""
 }
 
+// unfinished is the beginning of the names of directories in which is unpacked.
+const unfinished = ".new-"
+
+// removeUnfinished removes what a fetch left that was killed. The lock is held,
+// so nobody is fetching.
+func (s Store) removeUnfinished() {
+	left, _ := filepath.Glob(filepath.Join(s.Dir, unfinished+"*"))
+	for _, dir := range left {
+		os.RemoveAll(dir)
+	}
+}
+
 // install downloads, verifies and unpacks a row's packages.
 func (s Store) install(ctx context.Context, a apts, row Row) error {
-	temp, err := os.MkdirTemp(s.Dir, ".new-")
+	s.removeUnfinished()
+	temp, err := os.MkdirTemp(s.Dir, unfinished)
 	if err != nil {
 		return fmt.Errorf("kernel cache: %w", err)
 	}
@@ -104,7 +117,11 @@ func (s Store) install(ctx context.Context, a apts, row Row) error {
 	if err := os.Chmod(tree, 0o755); err != nil {
 		return err
 	}
-	return os.Rename(tree, filepath.Join(s.Dir, row.dirName()))
+	place := filepath.Join(s.Dir, row.dirName())
+	if err := os.RemoveAll(place); err != nil { // a row that can't be booted, or it would not be fetched
+		return err
+	}
+	return os.Rename(tree, place)
 }
 
 // verify compares a package file with the lock file's checksum.

@@ -13,10 +13,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
-
-	"rota/lab/cache"
 )
 
 // entry is one file of a package made for a test.
@@ -91,87 +88,6 @@ func kernelFiles(prefix string) []entry {
 		{name: "./boot/System.map-6.18.15-x", text: "unwanted"},
 		{name: "." + prefix + "/lib/modules/6.18.15-x/kernel/a.ko", text: "module"},
 		{name: "./usr/share/doc/x", text: "unwanted"},
-	}
-}
-
-func TestUnpackDeb(t *testing.T) {
-	needDpkg(t)
-	for _, prefix := range []string{"", "/usr"} {
-		dir := t.TempDir()
-		file := filepath.Join(dir, "x.deb")
-		deb(t, file, tarOf(t, kernelFiles(prefix)...))
-		tree := filepath.Join(dir, "tree")
-		if err := unpackDeb(context.Background(), file, tree, osFiles{}); err != nil {
-			t.Fatal(err)
-		}
-		image, err := findImage(tree)
-		if err != nil {
-			t.Fatal(err)
-		}
-		k, err := Open(image)
-		if err != nil || k.Release != "6.18.15-x" || k.Series != "6.18" || k.ModulesDir == "" || k.Config == "" {
-			t.Errorf("%+v, %v", k, err)
-		}
-		for _, unwanted := range []string{"boot/System.map-6.18.15-x", "share", "usr"} {
-			if _, err := os.Stat(filepath.Join(tree, unwanted)); err == nil {
-				t.Errorf("%s was unpacked", unwanted)
-			}
-		}
-	}
-}
-
-func TestUnpackRefusesPathsThatLeadOut(t *testing.T) {
-	for _, name := range []string{"../evil", "./../evil", "/boot/vmlinuz-evil", "boot/../../evil", "./boot/../../../evil"} {
-		dir := t.TempDir()
-		err := unpackTar(bytes.NewReader(tarOf(t, entry{name: name, text: "x"})), filepath.Join(dir, "tree"), osFiles{})
-		if err == nil || !strings.Contains(err.Error(), "out of the package") {
-			t.Errorf("%s: %v", name, err)
-		}
-	}
-	// A link is not made, so nothing can be written through it.
-	dir := t.TempDir()
-	err := unpackTar(bytes.NewReader(tarOf(t,
-		entry{name: "lib/modules/x", text: dir, link: true}, entry{name: "lib/modules/x/evil", text: "y"})), filepath.Join(dir, "tree"), osFiles{})
-	if _, outside := os.Stat(filepath.Join(dir, "evil")); err != nil || outside == nil {
-		t.Errorf("%v, %v", err, outside)
-	}
-}
-
-func TestUnpackOfGarbage(t *testing.T) {
-	needDpkg(t)
-	file := filepath.Join(t.TempDir(), "x.deb")
-	if err := os.WriteFile(file, []byte("not a package"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := unpackDeb(context.Background(), file, t.TempDir(), osFiles{}); err == nil || !strings.Contains(err.Error(), "dpkg-deb") {
-		t.Error(err)
-	}
-}
-
-// fullDisk takes n bytes and then has no space left.
-type fullDisk struct{ left int }
-
-func (d *fullDisk) Create(string) (io.WriteCloser, error) { return fullFile{d}, nil }
-
-type fullFile struct{ d *fullDisk }
-
-func (f fullFile) Write(p []byte) (int, error) {
-	if len(p) > f.d.left {
-		return 0, &os.PathError{Op: "write", Path: "x", Err: syscall.ENOSPC}
-	}
-	f.d.left -= len(p)
-	return len(p), nil
-}
-
-func (f fullFile) Close() error { return nil }
-
-func TestNoSpace(t *testing.T) {
-	needDpkg(t)
-	file := filepath.Join(t.TempDir(), "x.deb")
-	deb(t, file, tarOf(t, kernelFiles("")...))
-	err := cache.SpaceFix("/cache", unpackDeb(context.Background(), file, "/nowhere", &fullDisk{left: 0x1004}))
-	if !errors.Is(err, syscall.ENOSPC) || !strings.Contains(err.Error(), "free some space below /cache or set ROTA_CACHE") {
-		t.Error(err)
 	}
 }
 
@@ -285,6 +201,25 @@ func TestNothingIsLeftOfAFailure(t *testing.T) {
 	for _, e := range left {
 		if e.Name() != "apt" && e.Name() != ".lock" {
 			t.Errorf("left %s", e.Name())
+		}
+	}
+}
+
+// A row of the cache that is damaged is fetched anew, and what a killed fetch left goes.
+func TestGetOfADamagedRow(t *testing.T) {
+	s, row := store(t, "1-1", "1-1", false)
+	damaged, killed := filepath.Join(s.Dir, row.dirName(), "boot"), filepath.Join(s.Dir, ".new-killed", "tree")
+	for _, dir := range []string{damaged, killed} {
+		if err := errors.Join(os.MkdirAll(dir, 0o755), os.WriteFile(filepath.Join(dir, "vmlinuz-half"), []byte("half"), 0o644)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if k, err := s.Get(context.Background(), "6.18"); err != nil || k.Release != "6.18.15-x" {
+		t.Errorf("%+v, %v", k, err)
+	}
+	for _, gone := range []string{filepath.Join(damaged, "vmlinuz-half"), filepath.Dir(killed)} {
+		if _, err := os.Stat(gone); !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("%s is still there: %v", gone, err)
 		}
 	}
 }

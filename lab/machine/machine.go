@@ -94,7 +94,7 @@ func (m Machine) withDefaults() Machine {
 	fill(&m.MemoryMB, DefaultMemoryMB)
 	fill(&m.Sockets, 1)
 	fill(&m.Threads, 1)
-	fill(&m.Cores, max(1, m.CPUs/(m.Sockets*m.Threads)))
+	fill(&m.Cores, max(1, m.CPUs/m.Sockets/m.Threads)) // a product may overflow, even to 0
 	return m
 }
 
@@ -105,7 +105,15 @@ func (m Machine) Check() error {
 	if m.CPUs < 1 || m.CPUs > maxCPUs {
 		return fmt.Errorf("machine: %d CPUs: must be 1..%d", m.CPUs, maxCPUs)
 	}
-	if m.Sockets < 1 || m.Cores < 1 || m.Threads < 1 || m.Sockets*m.Cores*m.Threads != m.CPUs {
+	for _, part := range []struct {
+		word string
+		n    int
+	}{{"sockets", m.Sockets}, {"cores per socket", m.Cores}, {"threads per core", m.Threads}} {
+		if part.n < 1 || part.n > maxCPUs { // also before they are multiplied
+			return fmt.Errorf("machine: %d %s: must be 1..%d", part.n, part.word, maxCPUs)
+		}
+	}
+	if m.Sockets*m.Cores*m.Threads != m.CPUs {
 		return fmt.Errorf("machine: %d sockets x %d cores x %d threads: must be %d CPUs", m.Sockets, m.Cores, m.Threads, m.CPUs)
 	}
 	if m.MemoryMB < 128 || m.MemoryMB > 1<<20 {

@@ -1,6 +1,9 @@
 package machine
 
-import "strings"
+import (
+	"regexp"
+	"strings"
+)
 
 // maxLastLines bounds the guest's words in an error.
 const maxLastLines = 25
@@ -17,11 +20,23 @@ func LastWords(console string) string {
 	return "(nothing)"
 }
 
-// KernelFault returns the line of the console with which the kernel died, ""
-// when it did not.
+// faultMarks are the words with which a kernel dies, the cause before its effects.
+var faultMarks = []string{"Kernel panic - not syncing", "BUG: ", "Oops: ", "general protection fault", "Internal error"}
+
+// kernelWords are what the kernel itself wrote into a line of the console: they begin with its
+// time in microseconds. That is in the midst of a line when a program had not finished its own.
+var kernelWords = regexp.MustCompile(`\[ *\d+\.\d{6}\].*`)
+
+// KernelFault returns the words on the console with which the kernel died, ""
+// when it did not. A program may print the same ones.
 func KernelFault(console string) string {
-	for _, mark := range []string{"Kernel panic - not syncing", "BUG: ", "Oops: ", "general protection fault", "Internal error"} {
-		for _, line := range strings.Split(Plain(console), "\n") {
+	text := Plain(console)
+	lines := kernelWords.FindAllString(text, -1)
+	if len(lines) == 0 { // a kernel without times (printk.time=0), whose every line may be its own
+		lines = strings.Split(text, "\n")
+	}
+	for _, mark := range faultMarks {
+		for _, line := range lines {
 			if strings.Contains(line, mark) {
 				return strings.TrimSpace(line)
 			}

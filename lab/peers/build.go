@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"syscall"
@@ -116,8 +117,12 @@ func (s Store) build(ctx context.Context, chain toolchain, temp string, p Peer) 
 }
 
 // cargo runs it away from any project, whose settings would count. It is asked
-// to end with all it has started when ctx ends.
+// to end with all it has started when ctx ends, and killed when we are: nobody would
+// have what it builds.
 func (s Store) cargo(ctx context.Context, chain toolchain, dir string, words ...string) error {
+	// The death signal below is bound to the thread that starts cargo.
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
 	c := exec.CommandContext(ctx, "cargo", words...)
 	c.Dir = dir
 	c.Env = append(os.Environ(), "BPF_CLANG="+chain.clang, "CLANG_PATH="+chain.clang, "PATH="+chain.path)
@@ -125,7 +130,7 @@ func (s Store) cargo(ctx context.Context, chain toolchain, dir string, words ...
 	if words[0] != "info" { // its answer is for a reader; it is run for what it fetches
 		c.Stdout = s.Output
 	}
-	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	c.Cancel = func() error { return syscall.Kill(-c.Process.Pid, syscall.SIGTERM) }
 	c.WaitDelay = 10 * time.Second
 	if err := c.Run(); err != nil {

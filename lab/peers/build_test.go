@@ -6,9 +6,13 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -206,4 +210,44 @@ func TestBuildInterrupted(t *testing.T) {
 	if strings.Contains(said(t), "scx_other") {
 		t.Errorf("it went on with the next peer: %s", said(t))
 	}
+}
+
+// Cargo does not go on when we are killed, and nobody can ask it to end.
+func TestCargoEndsWithUs(t *testing.T) {
+	const builder = "ROTA_TEST_BUILDER"
+	if orders := os.Getenv(builder); orders != "" { // started below, to be killed
+		s := store(t)
+		t.Setenv("ORDERS", orders)
+		s.Build(context.Background(), s.Peers[:1])
+		return
+	}
+	orders := t.TempDir()
+	write(t, filepath.Join(orders, "hang"), "")
+	c := exec.Command(os.Args[0], "-test.run=^"+t.Name()+"$")
+	c.Env = append(os.Environ(), builder+"="+orders, "TMPDIR="+t.TempDir())
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	cargo := 0
+	for range 1000 {
+		text, _ := os.ReadFile(filepath.Join(orders, "hung"))
+		if cargo, _ = strconv.Atoi(strings.TrimSpace(string(text))); cargo != 0 {
+			break
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	c.Process.Kill()
+	c.Wait()
+	if cargo == 0 {
+		t.Fatal("it started no cargo")
+	}
+	defer syscall.Kill(-cargo, syscall.SIGKILL)
+	for range 1000 {
+		state, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", cargo))
+		if err != nil || strings.Contains(string(state), ") Z ") { // who adopts it may not wait for it
+			return
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	t.Error("cargo goes on")
 }

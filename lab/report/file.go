@@ -15,11 +15,11 @@ import (
 // hostile file from taking the reader's memory.
 const (
 	maxFile      = 64 << 20 // bytes
-	maxRuns      = 10000
+	MaxRuns      = 10000
 	maxNames     = 10000 // metrics, histograms and events of one run, each
 	maxName      = 100   // bytes
 	maxBuckets   = 100000
-	maxRowName   = 200 // bytes
+	MaxRowName   = 200 // bytes
 	maxCPUs      = 8192
 	metricFormat = `^[a-z][a-z0-9_]*$`
 )
@@ -97,8 +97,8 @@ func check(r Results) error {
 	if r.CPUs < 1 || r.CPUs > maxCPUs {
 		return fmt.Errorf("cpus %d: must be 1..%d", r.CPUs, maxCPUs)
 	}
-	if len(r.Runs) > maxRuns {
-		return fmt.Errorf("%d runs: must be at most %d", len(r.Runs), maxRuns)
+	if len(r.Runs) > MaxRuns {
+		return fmt.Errorf("%d runs: must be at most %d", len(r.Runs), MaxRuns)
 	}
 	for i, run := range r.Runs {
 		if err := checkRun(names, run); err != nil {
@@ -109,8 +109,8 @@ func check(r Results) error {
 }
 
 func checkRun(names *regexp.Regexp, run Run) error {
-	if run.Row == "" || len(run.Row) > maxRowName {
-		return fmt.Errorf("row: must have 1..%d bytes", maxRowName)
+	if run.Row == "" || len(run.Row) > MaxRowName {
+		return fmt.Errorf("row: must have 1..%d bytes", MaxRowName)
 	}
 	if len(run.Metrics) > maxNames || len(run.Histograms) > maxNames || len(run.Events) > maxNames {
 		return fmt.Errorf("metrics, histograms and events: must be at most %d each", maxNames)

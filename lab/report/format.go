@@ -75,6 +75,9 @@ func runName(run Run) string {
 	return fmt.Sprintf("row %s, seed %d", run.Row, run.Seed)
 }
 
+// endedEarly says of a run that failed why.
+func endedEarly(run Run) string { return runName(run) + ": ended early: " + run.Exit }
+
 // counted joins a number and a word.
 func counted(n int, word string) string {
 	if n == 1 {

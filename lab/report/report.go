@@ -25,14 +25,16 @@ type Results struct {
 // Run is one boot of one cell: one row of the scenario, one kernel, one seed.
 type Run struct {
 	// Row names the column of the table: "kernel", "fifo", "rota", "rota+classes"
-	// the name of a peer, or the base name of another scheduler's program.
+	// or the name of a peer or of another scheduler's program, with as much of the
+	// command line as tells it apart from the other rows.
 	Row string `json:"row"`
 	// Scheduler is "kernel", "rota", program and version of a peer such as
 	// "scx_lavd 1.1.4", or the path of another scheduler's program.
 	Scheduler string `json:"scheduler"`
 	// Config is the scheduler's configuration as text, "" when it had none.
 	Config string `json:"config"`
-	// Kernel is the release of the kernel that ran.
+	// Kernel is the release of the kernel that ran; where others of that release
+	// ran, too, what it was asked for as follows in brackets.
 	Kernel string `json:"kernel,omitempty"`
 	// Seed is this run's seed.
 	Seed int64 `json:"seed"`

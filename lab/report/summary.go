@@ -293,7 +293,7 @@ func (p part) remarks() []string {
 	seen := map[string]bool{}
 	for _, run := range p.runs {
 		if run.Exit != "" {
-			lines = append(lines, runName(run)+": ended early: "+run.Exit)
+			lines = append(lines, endedEarly(run))
 		}
 		if run.Note != "" && !seen[run.Note] {
 			seen[run.Note] = true
