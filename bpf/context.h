@@ -74,4 +74,10 @@ static __always_inline bool context_is_task(void)
 	return count_place != COUNT_NOWHERE && !(context_count() & INTERRUPT_BITS);
 }
 
+/* Does a device, a timer or another CPU do this? False, too, where that is not known. */
+static __always_inline bool context_is_interrupt(void)
+{
+	return count_place != COUNT_NOWHERE && context_count() & (NMI_BITS | HARDIRQ_BITS);
+}
+
 #endif

@@ -262,7 +262,7 @@ static u64 inherit_give(struct task_struct *p, u64 edge, u32 class, bool leaves,
 	u32 reason;
 	u64 next;
 
-	if (!taskc || !inherit_count(taskc, edge, 1) || task_class(taskc)->tier == ROTA_PRIORITY)
+	if (!taskc || !inherit_count(taskc, edge, 1))
 		return 0;
 	if (inherit_first(taskc)) {
 		taskc->boosted_ns = 0;
@@ -272,6 +272,9 @@ static u64 inherit_give(struct task_struct *p, u64 edge, u32 class, bool leaves,
 		   task_class_at(class)->weight > task_class_at(taskc->lent)->weight) {
 		taskc->lent = class;
 	}
+	/* It needs none, unless its class is another one before the wait is over. */
+	if (task_class(taskc)->tier == ROTA_PRIORITY)
+		return 0;
 	task_outdate(taskc);
 	reason = INHERIT_REASON(edge) < ROTA_REASONS ? INHERIT_REASON(edge) : 0;
 	__sync_fetch_and_add(&counters->boosts[reason], 1); /* as in inherit_over() */
@@ -521,6 +524,9 @@ static __always_inline struct task_ctx *inherit_note_wake(const struct task_stru
 		return NULL;
 	wakerc = task_try(bpf_get_current_task_btf());
 	if (!wakerc || wakerc == taskc || !inherit_gives(wakerc))
+		return NULL;
+	/* What is delivered on its time, as over a local socket, is a soft interrupt. */
+	if (context_is_interrupt())
 		return NULL;
 	/* One of the tier has its level already, and gives it on by itself to whom it waits for. */
 	if (task_class(taskc)->tier == ROTA_PRIORITY && !wakerc->called) {

@@ -167,6 +167,14 @@ struct scx_cgroup_init_args {
 	u64 bw_period_us, bw_quota_us, bw_burst_us; /* since 6.17 */
 } CORE;
 
+enum scx_cpu_preempt_reason {
+	SCX_CPU_PREEMPT_STOP = 2,
+};
+
+struct scx_cpu_release_args {
+	enum scx_cpu_preempt_reason reason;
+} CORE;
+
 struct scx_dump_ctx {
 	u64 at_ns;
 } CORE;
@@ -212,6 +220,7 @@ struct sched_ext_ops {
 	void (*stopping)(struct task_struct *p, bool runnable);
 	bool (*yield)(struct task_struct *from, struct task_struct *to);
 	void (*set_weight)(struct task_struct *p, u32 weight);
+	void (*cpu_release)(s32 cpu, struct scx_cpu_release_args *args);
 	s32 (*init_task)(struct task_struct *p, struct scx_init_task_args *args);
 	void (*exit_task)(struct task_struct *p, struct scx_exit_task_args *args);
 	void (*enable)(struct task_struct *p);
@@ -240,6 +249,7 @@ enum scx_enq_flags {
 	SCX_ENQ_WAKEUP = 1LLU,
 	SCX_ENQ_HEAD = 16LLU,
 	SCX_ENQ_PREEMPT = 1LLU << 32,
+	SCX_ENQ_REENQ = 1LLU << 40,
 	SCX_ENQ_LAST = 1LLU << 41,
 };
 enum scx_dsq_id_flags {
@@ -265,6 +275,7 @@ enum scx_ent_flags {
 #define ENQ_WAKEUP KERNEL_ENUM(scx_enq_flags, SCX_ENQ_WAKEUP)
 #define ENQ_HEAD KERNEL_ENUM(scx_enq_flags, SCX_ENQ_HEAD)
 #define ENQ_PREEMPT KERNEL_ENUM(scx_enq_flags, SCX_ENQ_PREEMPT)
+#define ENQ_REENQ KERNEL_ENUM(scx_enq_flags, SCX_ENQ_REENQ)
 #define ENQ_LAST KERNEL_ENUM(scx_enq_flags, SCX_ENQ_LAST)
 #define DSQ_LOCAL KERNEL_ENUM(scx_dsq_id_flags, SCX_DSQ_LOCAL)
 #define DSQ_LOCAL_ON KERNEL_ENUM(scx_dsq_id_flags, SCX_DSQ_LOCAL_ON)
@@ -273,6 +284,7 @@ enum scx_ent_flags {
 #define WAKE_FORK KERNEL_ENUM(scx_wake_flags, SCX_WAKE_FORK)
 #define WAKE_SYNC KERNEL_ENUM(scx_wake_flags, SCX_WAKE_SYNC)
 #define RQ_CLK_VALID KERNEL_ENUM(scx_rq_flags, SCX_RQ_CLK_VALID)
+#define CPU_PREEMPT_STOP KERNEL_ENUM(scx_cpu_preempt_reason, SCX_CPU_PREEMPT_STOP)
 #define TASK_QUEUED KERNEL_ENUM(scx_ent_flags, SCX_TASK_QUEUED)
 
 /* --- kfuncs ----------------------------------------------------------------- */
@@ -300,6 +312,9 @@ void bpf_cpumask_set_cpu(u32 cpu, struct bpf_cpumask *mask) __ksym;
 void bpf_cpumask_clear_cpu(u32 cpu, struct bpf_cpumask *mask) __ksym;
 void scx_bpf_kick_cpu(s32 cpu, u64 flags) __ksym;
 s32 scx_bpf_dsq_nr_queued(u64 dsq_id) __ksym;
+/* Enqueues anew who is in the local queue: in cpu_release only, and since 6.19 anywhere. */
+u32 scx_bpf_reenqueue_local(void) __ksym __weak;
+void scx_bpf_reenqueue_local___v2(void) __ksym __weak;
 int bpf_iter_scx_dsq_new(struct bpf_iter_scx_dsq *it, u64 dsq_id, u64 flags) __ksym __weak;
 struct task_struct *bpf_iter_scx_dsq_next(struct bpf_iter_scx_dsq *it) __ksym __weak;
 void bpf_iter_scx_dsq_destroy(struct bpf_iter_scx_dsq *it) __ksym __weak;

@@ -291,8 +291,8 @@ static void priority_enqueue(struct task_struct *p, struct task_ctx *taskc, stru
 		priority_hold(p, taskc, cpuc, cpu, slice_ns, enq_flags);
 		return;
 	}
-	/* Below a higher class select_cpu found nothing better: first in line, then. */
-	if (!priority_outranks(cpuc)) {
+	/* Below a higher class select_cpu found nothing better: first in line, where others find it. */
+	if (!priority_outranks(cpuc) || !cpuc->curr_tid) {
 		priority_queue(p, taskc, cpu, slice_ns, enq_flags);
 		return;
 	}

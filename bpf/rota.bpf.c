@@ -188,6 +188,18 @@ static void compete(struct task_struct *p, struct task_ctx *taskc, struct cpu_ct
 		own_kick_idle(p, taskc->own);
 }
 
+/*
+ * A higher scheduling class has the CPU, for who knows how long, and who was in the local queue
+ * for it is back: nobody is about to run here, and nobody goes on.
+ */
+static __always_inline void give_up(struct cpu_ctx *cpuc)
+{
+	cpuc->curr_tier = ROTA_NONE;
+	cpuc->local_taken = 0;
+	cpuc->lower_next = 0;
+	cpuc->took_head = 0;
+}
+
 /* For who may run on one CPU only select_cpu is not asked, and nobody says who wakes to sleep. */
 static void wake_unasked(struct task_struct *p, struct task_ctx *taskc)
 {
@@ -213,6 +225,8 @@ void ROTA_OP(enqueue, struct task_struct *p, u64 enq_flags)
 		taskc->ready_at_ns = now_ns;
 	if (enq_flags & ENQ_WAKEUP)
 		wake_unasked(p, taskc);
+	else if (enq_flags & ENQ_REENQ)
+		give_up(cpuc);
 	update(p, taskc, cpu);
 	until_ns = limit_over(p, taskc, now_ns);
 	if (until_ns) {
@@ -707,6 +721,18 @@ static void leave(struct task_struct *p, struct task_ctx *taskc, u32 cpu)
 		inherit_sleep(taskc);
 }
 
+/*
+ * With some slice left it only makes room for a higher scheduling class. The kernel keeps it in the
+ * local queue, where no other CPU finds it: so it is enqueued anew, before 6.19 by
+ * cpu_release. Else it goes on with the same turn: who wakes meanwhile is compared with it.
+ */
+static void make_way(struct task_ctx *taskc, struct cpu_ctx *cpuc)
+{
+	taskc->rescued = cpuc->curr_rescued;
+	if (bpf_ksym_exists(scx_bpf_reenqueue_local___v2))
+		scx_bpf_reenqueue_local___v2();
+}
+
 SEC("struct_ops/rota_stopping")
 void ROTA_OP(stopping, struct task_struct *p, bool runnable)
 {
@@ -721,14 +747,10 @@ void ROTA_OP(stopping, struct task_struct *p, bool runnable)
 		event_follow(p, taskc); /* who is interrupted for a moment is looked at later */
 	charge(p, taskc, cpuc, cpu);
 	cpuc->curr_tid = 0;
-	/*
-	 * With some slice left it only makes room for a higher scheduling class and
-	 * goes on with the same turn: who wakes meanwhile is compared with it.
-	 */
 	if (!runnable || !p->scx.slice)
 		cpuc->curr_tier = ROTA_NONE;
 	else
-		taskc->rescued = cpuc->curr_rescued;
+		make_way(taskc, cpuc);
 	if (runnable)
 		make_room(p, taskc, cpuc, cpu);
 	else
@@ -758,6 +780,14 @@ void ROTA_OP(set_weight, struct task_struct *p, u32 weight)
 	/* The weight is taken over where the task enters a queue again. */
 	if (taskc)
 		task_outdate(taskc);
+}
+
+/* The threads that the kernel stops a CPU with interrupt nobody for long. */
+SEC("struct_ops/rota_cpu_release")
+void ROTA_OP(cpu_release, s32 cpu, struct scx_cpu_release_args *args)
+{
+	if (args->reason != CPU_PREEMPT_STOP)
+		scx_bpf_reenqueue_local();
 }
 
 SEC("struct_ops.s/rota_init_task")
@@ -1001,6 +1031,7 @@ struct sched_ext_ops rota_ops = {
 	.stopping = (void *)rota_stopping,
 	.yield = (void *)rota_yield,
 	.set_weight = (void *)rota_set_weight,
+	.cpu_release = (void *)rota_cpu_release,
 	.init_task = (void *)rota_init_task,
 	.exit_task = (void *)rota_exit_task,
 	.enable = (void *)rota_enable,

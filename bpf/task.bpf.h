@@ -155,10 +155,13 @@ static __always_inline bool task_boosted(const struct task_ctx *taskc)
 	return task_awaited(taskc) && !taskc->spent && task_class(taskc)->tier != ROTA_PRIORITY;
 }
 
-static u32 task_own_weight(const struct task_struct *p)
+/* By its nice value and policy; with a boost it has not less than others at that level. */
+static u32 task_own_weight(const struct task_struct *p, bool boosted)
 {
 	u32 nice = p->static_prio - MAX_RT_PRIO;
 
+	if (boosted && (p->policy == SCHED_IDLE || nice > 20))
+		return EEVDF_NICE0_WEIGHT;
 	if (p->policy == SCHED_IDLE)
 		return TASK_MIN_WEIGHT;
 	return task_nice_weight[nice < 40 ? nice : 20];
@@ -184,11 +187,16 @@ static __always_inline u32 task_bounded(u64 weight)
 	return weight > TASK_MAX_WEIGHT ? TASK_MAX_WEIGHT : weight;
 }
 
-/* The weight as the task and its group have it now, whatever it competes with. */
+/*
+ * The weight as the task and its group have it now, whatever it competes with. Who has a boost
+ * does not have the little of its group.
+ */
 static __always_inline u32 task_wanted_weight(const struct task_ctx *taskc)
 {
 	u64 scale = group_find(taskc->group)->scale;
 
+	if (taskc->level != taskc->class && scale < 1 << GROUP_SCALE_SHIFT)
+		scale = 1 << GROUP_SCALE_SHIFT;
 	return task_bounded((taskc->own_weight * scale + (1 << (GROUP_SCALE_SHIFT - 1))) >>
 			    GROUP_SCALE_SHIFT);
 }
@@ -300,14 +308,15 @@ static void task_change_tier(struct task_ctx *taskc, u32 tier)
 static void task_rank(const struct task_struct *p, struct task_ctx *taskc)
 {
 	struct rota_class *class;
-	u32 tier;
+	u32 tier, own;
 
 	taskc->generation = READ_ONCE(generation);
 	taskc->level = task_boosted(taskc) ? taskc->lent : taskc->class;
 	class = task_class_at(taskc->level);
 	taskc->own = task_own_at(taskc->level);
 	tier = class->tier < ROTA_NONE ? class->tier : ROTA_FAIR;
-	taskc->own_weight = task_bounded((u64)task_own_weight(p) * class->weight / 100);
+	own = task_own_weight(p, taskc->level != taskc->class);
+	taskc->own_weight = task_bounded((u64)own * class->weight / 100);
 	taskc->custom_ns = task_custom_ns(p);
 	taskc->slice_ns = taskc->custom_ns ?: class->slice_ns ?: knobs.slice_ns;
 	taskc->any_slice = !taskc->custom_ns && !class->slice_ns;

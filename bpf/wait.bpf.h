@@ -29,6 +29,7 @@
 #define WAIT_CONTENDED 2	       /* glibc: locked, and somebody waits */
 #define WAIT_SPIN (1 | 16)	       /* LCB_F_SPIN, LCB_F_PERCPU */
 #define WAIT_RT 8		       /* LCB_F_RT */
+#define WAIT_RWSEM (2 | 4)	       /* LCB_F_READ, LCB_F_WRITE */
 #define WAIT_MUTEX 32		       /* LCB_F_MUTEX */
 #define WAIT_READERS 1		       /* RWSEM_READER_OWNED */
 #define WAIT_OWNER_BITS 7UL
@@ -183,6 +184,9 @@ static u64 wait_lock_owner(void *lock, u32 flags)
 		owner = BPF_CORE_READ((struct mutex *)lock, owner.counter);
 		return owner & ~WAIT_OWNER_BITS;
 	}
+	/* A semaphore says nothing of itself, and has no owner. */
+	if (!(flags & WAIT_RWSEM))
+		return 0;
 	owner = BPF_CORE_READ((struct rw_semaphore *)lock, owner.counter);
 	return owner & WAIT_READERS ? 0 : owner & ~WAIT_OWNER_BITS;
 }

@@ -85,8 +85,7 @@ func Load(ctx context.Context, p Params, log *slog.Logger) (*Scheduler, error) {
 	if err != nil {
 		return nil, err
 	}
-	var function *btf.Func
-	s.ownable = kernel.TypeByName("scx_bpf_select_cpu_and", &function) == nil
+	s.ownable = hasFunction(kernel, "scx_bpf_select_cpu_and")
 	if err := s.load(o); err != nil {
 		s.release()
 		return nil, err
@@ -105,6 +104,18 @@ func Load(ctx context.Context, p Params, log *slog.Logger) (*Scheduler, error) {
 	return s, nil
 }
 
+// releaseCallback is how the kernel says before 6.19 that a higher scheduling class takes a CPU.
+const releaseCallback = "rota_cpu_release"
+
+// hasFunction tells whether BPF programs of this kernel may call a function.
+func hasFunction(kernel *btf.Spec, name string) bool {
+	if kernel == nil {
+		return false
+	}
+	function, err := kernelFunc(kernel, name)
+	return err == nil && function != nil
+}
+
 // load puts the programs and maps into the kernel, configured.
 func (s *Scheduler) load(o *image) (err error) {
 	spec := o.spec.Copy()
@@ -116,6 +127,9 @@ func (s *Scheduler) load(o *image) (err error) {
 	}
 	if !keepsLimits(o.kernel) {
 		delete(spec.Programs, limitsCallback)
+	}
+	if hasFunction(o.kernel, "scx_bpf_reenqueue_local___v2") {
+		delete(spec.Programs, releaseCallback) // not needed, and 7.2 warns of it
 	}
 	if err := s.prepare(spec); err != nil {
 		return err

@@ -82,7 +82,7 @@ var optionalKfuncs = map[string]bool{
 	"scx_bpf_dsq_move_to_local": true, "scx_bpf_dsq_move": true,
 	"scx_bpf_dsq_move_vtime": true, "scx_bpf_dsq_move_set_vtime": true,
 	"scx_bpf_now": true, "scx_bpf_locked_rq": true, "scx_bpf_task_set_slice": true,
-	"scx_bpf_task_cgroup": true,
+	"scx_bpf_task_cgroup": true, "scx_bpf_reenqueue_local": true, "scx_bpf_reenqueue_local___v2": true,
 }
 
 // kernelFunc finds the function of exactly this name in the kernel's BTF.
