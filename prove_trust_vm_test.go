@@ -87,6 +87,11 @@ kill $alone
 sleep 0.5
 for p in $*; do [ $p = $alone ] || { part other $p 1; }; done
 kill $all 2> /dev/null; all=
+hog 3 fair; hog 3 fair; hog 3 plenty; one=$last; hog 3 plenty; two=$last
+sleep 0.5
+one0=$(ticks $one); two0=$(ticks $two); sleep 1
+echo "first $(($(ticks $one) - one0))"; echo "second $(($(ticks $two) - two0))"
+kill $all 2> /dev/null; all=
 sleep 0.5
 hog 2 plenty; hog 2 plenty
 sleep 0.5
@@ -98,8 +103,8 @@ echo "state: $(cat /sys/kernel/sched_ext/state)"
 kill $all
 `
 
-// TestPriorityFindsAnyCPU: tasks of a priority class that wait in one cache domain have the idle CPU of another, and
-// those bound to a CPU that goes offline leave it.
+// TestPriorityFindsAnyCPU: tasks of a priority class that wait in one cache domain have the idle CPU of another, and one
+// that runs something less important; and those bound to a CPU that goes offline leave it.
 func TestPriorityFindsAnyCPU(t *testing.T) {
 	t.Parallel()
 	out := lab(t, "exec", coarse, "--cpus", "2", "--sockets", "2", "--sched", "rota", "--config", configured(t, capConfig), "--tool", "taskset", "--tool", "awk", "--", domains)
@@ -115,6 +120,9 @@ func TestPriorityFindsAnyCPU(t *testing.T) {
 		if percent, _ := strconv.Atoi(m[1]); percent < 85 {
 			t.Errorf("two tasks on two CPUs: one had %d %% of a CPU, must be at least 85", percent)
 		}
+	}
+	if had["first"] < 80 || had["second"] < 80 {
+		t.Errorf("beside fair tasks on two CPUs two of a priority class had %d and %d %%, must be at least 80", had["first"], had["second"])
 	}
 	if took, ended := had["took"]; !ended || took > 5 || had["offline"] != 0 || !strings.Contains(out, "state: enabled") {
 		t.Errorf("a CPU went offline in %d s (%v), must be 5 at most, and rota must be in charge", took, ended)

@@ -132,14 +132,16 @@ struct cpu_ctx {
 	u64 timer_at_ns; /* when the timer of this CPU fires, 0: not started */
 	u64 rescue_at_ns;
 	u64 balance_at_ns;
-	u64 rotate_at_ns;   /* see place_rotate(): also written by who takes a task from here */
-	u32 rotated_tid;    /* who came by that last */
-	u64 searched_ns[2]; /* when nobody was seen to wait in the domain: fair, background */
-	u32 sent_for;	    /* it was woken for somebody who waits: written by any CPU */
-	u64 load_mean;	    /* of place_load() at the last ticks, scaled by PLACE_MEAN */
-	u64 load_at_ns;	    /* when it was noted */
-	u32 rescue_pause;   /* the last dispatch rescued: now the others' turn */
+	u64 rotate_at_ns;     /* see place_rotate(): also written by who takes a task from here */
+	u32 rotated_tid;      /* who came by that last */
+	u64 searched_ns[2];   /* when nobody was seen to wait in the domain: fair, background */
+	u32 sent_for;	      /* it was woken for somebody who waits: written by any CPU */
+	u64 load_mean;	      /* of place_load() at the last ticks, scaled by PLACE_MEAN */
+	u64 load_at_ns;	      /* when it was noted */
+	u32 taken_mean;	      /* so much of the last ticks was the priority tier's, as load_mean */
+	u32 rescue_pause;     /* the last dispatch rescued: now the others' turn */
 	u64 priority_look_ns; /* when it looked at the queue of its domain though nobody had lately */
+	u64 far_look_ns;      /* and at those of the others */
 	/* The cap of the priority tier, all classes together. */
 	u64 window_start_ns;
 	u64 window_used_ns;

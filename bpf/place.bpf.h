@@ -35,6 +35,9 @@
 #define PLACE_STALE_NS 40000000	   /* a CPU that has not ticked for so long was idle: no mean */
 #define PLACE_WAITING_NS 128000000 /* the longest slice, and some ticks */
 #define PLACE_SEARCHED_NS 1000000  /* so long a search in vain counts */
+#define PLACE_WHOLE 1024	   /* all of a CPU's time */
+#define PLACE_LEAST 64		   /* so much of it the priority tier leaves at least */
+#define PLACE_NEVER (1ULL << 62)   /* more than any load */
 
 /* Load of a CPU: the weights that compete for it, without ghosts and departures not yet settled. */
 static __always_inline u64 place_load(const struct cpu_ctx *cpuc)
@@ -49,9 +52,13 @@ static __always_inline u64 place_load(const struct cpu_ctx *cpuc)
 static __always_inline void place_note_load(struct cpu_ctx *cpuc, u64 now_ns)
 {
 	u64 load = place_load(cpuc), mean = cpuc->load_mean;
+	u32 taken = cpuc->curr_tier == ROTA_PRIORITY ? PLACE_WHOLE : 0;
 
-	if (kernel_since(now_ns, cpuc->load_at_ns) > PLACE_STALE_NS)
+	if (kernel_since(now_ns, cpuc->load_at_ns) > PLACE_STALE_NS) {
 		mean = load * PLACE_MEAN;
+		cpuc->taken_mean = 0;
+	}
+	WRITE_ONCE(cpuc->taken_mean, cpuc->taken_mean - cpuc->taken_mean / PLACE_MEAN + taken);
 	WRITE_ONCE(cpuc->load_mean, mean - mean / PLACE_MEAN + load);
 	WRITE_ONCE(cpuc->load_at_ns, now_ns);
 }
@@ -65,6 +72,37 @@ static __always_inline u64 place_mean(const struct cpu_ctx *cpuc, u64 load, u64 
 }
 
 /*
+ * A load, by what the priority tier leaves of the CPU: whoever competes there for a tenth of it is as badly off as
+ * among ten.
+ */
+static __always_inline u64 place_crowd(const struct cpu_ctx *cpuc, u64 load)
+{
+	u32 taken = READ_ONCE(cpuc->taken_mean) / PLACE_MEAN;
+
+	if (!taken)
+		return load;
+	return load * PLACE_WHOLE /
+	       (taken < PLACE_WHOLE - PLACE_LEAST ? PLACE_WHOLE - taken : PLACE_LEAST);
+}
+
+/*
+ * Nothing of ours runs there, and has not for long: a real-time task has the CPU, and whoever waits
+ * there does so until it sleeps. One that is idle looks the same.
+ */
+static __always_inline bool place_held(const struct cpu_ctx *cpuc, u64 now_ns)
+{
+	return !READ_ONCE(cpuc->curr_tid) &&
+	       kernel_since(now_ns, READ_ONCE(cpuc->curr_at_ns)) > PLACE_SILENT_NS;
+}
+
+/* What a task of this weight that comes to a busy CPU would compete with, and itself. */
+static __always_inline u64 place_prospect(const struct cpu_ctx *cpuc, u32 weight, u64 now_ns)
+{
+	return place_held(cpuc, now_ns) ? PLACE_NEVER
+					: place_crowd(cpuc, place_load(cpuc) + weight);
+}
+
+/*
  * May a task leave its queue for this CPU? One that was preempted where it must not migrate
  * has all its CPUs in its mask until it is switched out, and moving it would end rota.
  */
@@ -73,29 +111,37 @@ static bool place_may_move(struct task_struct *p, u32 cpu)
 	return cpu_allows(p, cpu) && (!kernel_pinned(p) || p->thread_info.cpu == cpu);
 }
 
-/* The least loaded other CPU of this owner on which the task may run; -1: none. */
+/*
+ * The other CPU of this owner where the task does best among those on which it may run;
+ * -1: none.
+ */
 __noinline s32 place_elsewhere(struct task_struct *p __trusted, u32 own, u32 cpu)
 {
+	const struct cpumask *online, *idle;
 	u32 n, nr = topology.nr_cpus;
-	const struct cpumask *online;
-	u64 least = 0;
+	u64 least = 0, load, now_ns = clock_now();
 	s32 best = -1;
 
 	if (p->nr_cpus_allowed == 1 || kernel_pinned(p))
 		return -1;
 	online = scx_bpf_get_online_cpumask();
+	idle = scx_bpf_get_idle_cpumask();
 	kernel_for(n, 1, nr)
 	{
 		u32 to = (cpu + n) % (nr ?: 1);
 		const struct cpu_ctx *toc = cpu_find(to);
 
-		if (toc->owner != own || (best >= 0 && place_load(toc) >= least))
+		if (toc->owner != own || !cpu_allows(p, to) || !bpf_cpumask_test_cpu(to, online))
 			continue;
-		if (!cpu_allows(p, to) || !bpf_cpumask_test_cpu(to, online))
+		load = bpf_cpumask_test_cpu(to, idle)
+			       ? 0
+			       : place_prospect(toc, EEVDF_NICE0_WEIGHT, now_ns);
+		if (best >= 0 && load >= least)
 			continue;
-		least = place_load(toc);
+		least = load;
 		best = to;
 	}
+	scx_bpf_put_idle_cpumask(idle);
 	scx_bpf_put_cpumask(online);
 	return best;
 }
@@ -128,20 +174,21 @@ static s32 place_select(struct task_struct *p, u32 own, s32 prev_cpu, u64 wake_f
 	return cpu >= 0 ? cpu : prev_cpu;
 }
 
-/* The least loaded CPU of the domain for a new task. */
-static s32 place_fork(struct task_struct *p, u32 own, s32 prev_cpu)
+/* The least loaded CPU of the domain. */
+static s32 place_spread(struct task_struct *p, const struct task_ctx *taskc, s32 prev_cpu)
 {
+	u64 now_ns = clock_now();
+	u64 least = place_prospect(cpu_find(prev_cpu), taskc->weight, now_ns);
 	u32 size = llc_scan(cpu_find(prev_cpu)->llc);
-	u64 least = place_load(cpu_find(prev_cpu));
 	s32 best = prev_cpu;
 	u32 n;
 
 	kernel_for(n, 1, size)
 	{
 		u32 cpu = cpu_beside(prev_cpu, n);
-		u64 load = place_load(cpu_find(cpu));
+		u64 load = place_prospect(cpu_find(cpu), taskc->weight, now_ns);
 
-		if (load >= least || cpu_find(cpu)->owner != own || !cpu_allows(p, cpu))
+		if (load >= least || cpu_find(cpu)->owner != taskc->own || !cpu_allows(p, cpu))
 			continue;
 		least = load;
 		best = cpu;
@@ -172,8 +219,10 @@ static s32 place_sync(struct task_struct *p, u32 own, s32 prev_cpu)
 static s32 place_wake(struct task_struct *p, const struct task_ctx *taskc, s32 prev_cpu,
 		      u64 wake_flags)
 {
-	if (wake_flags & WAKE_FORK)
-		return place_fork(p, taskc->own, prev_cpu);
+	const struct cpu_ctx *prevc = cpu_find(prev_cpu);
+
+	if (wake_flags & WAKE_FORK || (!prevc->curr_tid && place_held(prevc, clock_now())))
+		return place_spread(p, taskc, prev_cpu);
 	if (wake_flags & WAKE_SYNC && taskc->tier == ROTA_FAIR)
 		return place_sync(p, taskc->own, prev_cpu);
 	return prev_cpu;
@@ -461,6 +510,16 @@ __noinline bool place_rotate(u32 cpu, u32 from, u32 weight, u64 now_ns)
 	return false;
 }
 
+/* What makes a CPU give away a task: its load both now and in the mean of the last ticks. */
+static __always_inline u64 place_burden(const struct cpu_ctx *cpuc, u64 now_ns)
+{
+	u64 load = place_load(cpuc), mean = place_mean(cpuc, load, now_ns);
+
+	if (place_held(cpuc, now_ns))
+		return PLACE_NEVER;
+	return place_crowd(cpuc, load < mean ? load : mean);
+}
+
 /* A busy CPU takes over a task from one that is still ahead without it. */
 __noinline bool place_balance(u32 cpu, u64 now_ns)
 {
@@ -476,15 +535,12 @@ __noinline bool place_balance(u32 cpu, u64 now_ns)
 	eevdf_rebase(&cpuc->queues[1].tree);
 	if (cpuc->owner)
 		return false;
-	most = own = own > mean ? own : mean;
+	most = own = place_crowd(cpuc, own > mean ? own : mean);
 	kernel_for(n, 1, size)
 	{
 		u32 other = cpu_beside(cpu, n);
-		u64 load = place_load(cpu_find(other));
+		u64 load = place_burden(cpu_find(other), now_ns);
 
-		mean = place_mean(cpu_find(other), load, now_ns);
-		if (load > mean)
-			load = mean;
 		if (load <= most || !cpu_waiting(&cpu_find(other)->queues[0]))
 			continue;
 		most = load;

@@ -10,8 +10,8 @@
  * domain run priority tasks, or the tier had its part of them, it waits in the
  * domain's queue, ordered by deadline (virtual time by weight, as in the fair
  * tier, but with one floor for the domain in place of a mean), the one of them that is due last
- * gives way if it is due later, and CPUs of others that run dry look there. Each CPU counts the
- * tier's time per window of 100 ms, of each class and of all; who is over waits
+ * gives way if it is due later, and CPUs of other domains look there before they run anything
+ * less important. Each CPU counts the tier's time per window of 100 ms, of each class and of all; who is over waits
  * in the CPU's capped queue until the window ends or nobody else wants the CPU.
  *
  * Limits: the cap is per CPU and window, not exact below one slice. A task that wakes
@@ -26,6 +26,7 @@
 #define PRIORITY_LOOKS 16 /* capped tasks that one dispatch looks at */
 
 u64 priority_cap_ns; /* of all classes together per window; set by the daemon */
+u64 priority_far_ns; /* when a task last waited for whom its domain had no CPU */
 
 /*
  * What a task that wakes asks for: what it lately used, where its class has dynamic
@@ -194,6 +195,30 @@ static s32 priority_victim(struct task_struct *p, u32 own, s32 prev_cpu, bool ca
 	return victim;
 }
 
+/*
+ * The same in another cache domain, whose CPUs look into the queues of all for a while: better a
+ * cold cache than behind others of the tier while a CPU runs something less important.
+ */
+static s32 priority_far(struct task_struct *p, u32 near_cpu)
+{
+	u32 llc = cpu_find(near_cpu)->llc, n, nr = topology.nr_cpus, lowest = ROTA_PRIORITY;
+	s32 victim = -1;
+
+	WRITE_ONCE(priority_far_ns, clock_now_locked());
+	kernel_for(n, 1, nr)
+	{
+		u32 cpu = (near_cpu + n) % (nr ?: 1);
+		const struct cpu_ctx *cpuc = cpu_find(cpu);
+
+		if (cpuc->llc == llc || cpuc->owner || !priority_may_take(cpuc, true) ||
+		    READ_ONCE(cpuc->curr_tier) <= lowest || !cpu_allows(p, cpu))
+			continue;
+		victim = cpu;
+		lowest = cpuc->curr_tier;
+	}
+	return victim;
+}
+
 /* Does a priority task run here that is due later than this one, and got no less? */
 static __always_inline bool priority_due_later(const struct cpu_ctx *cpuc,
 					       const struct task_ctx *taskc)
@@ -254,6 +279,8 @@ static void priority_queue(struct task_struct *p, struct task_ctx *taskc, u32 cp
 		return;
 	}
 	victim = priority_victim(p, cpuc->owner, cpu, true);
+	if (victim < 0 && topology.nr_llcs > 1 && !cpuc->owner)
+		victim = priority_far(p, cpu);
 	if (victim < 0 && enq_flags & ENQ_WAKEUP)
 		victim = priority_rival(p, taskc, cpu);
 	if (victim >= 0)
@@ -377,20 +404,33 @@ static __always_inline bool priority_may_wait(struct cpu_ctx *cpuc, u64 now_ns)
 	return true;
 }
 
-/* A CPU that has nothing of its own to do takes who waits in another cache domain. */
-static bool priority_steal(const struct cpu_ctx *cpuc, u64 now_ns)
+/*
+ * A CPU that has nothing as important to do takes who waits in another cache domain. Now and then
+ * it looks also where nobody was queued lately, as in priority_may_wait().
+ */
+static bool priority_steal(struct cpu_ctx *cpuc, u64 now_ns)
 {
+	bool look = kernel_since(now_ns, cpuc->far_look_ns) > PRIORITY_STALE_NS;
 	u32 llc;
 
 	if (topology.nr_llcs < 2 || own_closed(cpuc))
 		return false;
+	if (look)
+		cpuc->far_look_ns = now_ns;
 	kernel_for(llc, 0, topology.nr_llcs)
 	{
-		if (llc != cpuc->llc && priority_recent(llc, now_ns) &&
+		if (llc != cpuc->llc && (look || priority_recent(llc, now_ns)) &&
 		    kernel_move_to_local(QUEUE_PRIORITY(llc)))
 			return true;
 	}
 	return false;
+}
+
+/* Do tasks of the tier wait in other domains that have too few CPUs for them? */
+static __always_inline bool priority_far_waits(const struct cpu_ctx *cpuc, u64 now_ns)
+{
+	return topology.nr_llcs > 1 && !cpuc->owner &&
+	       kernel_since(now_ns, READ_ONCE(priority_far_ns)) <= PRIORITY_RECENT_NS;
 }
 
 /* Does a priority task wait that this CPU would take if it looked? */
@@ -427,12 +467,13 @@ static bool priority_dispatch(struct cpu_ctx *cpuc, u32 cpu, struct task_struct 
 	if (cpuc->queued_capped &&
 	    (others ? priority_release(cpu, now_ns) : priority_dispatch_capped(cpuc, cpu)))
 		return true;
-	if (!priority_may_wait(cpuc, now_ns))
+	if (prev && prevc->tier == ROTA_PRIORITY &&
+	    (!priority_may_wait(cpuc, now_ns) || !priority_due_before(cpuc, prevc, now_ns)))
 		return false;
-	if (prev && prevc->tier == ROTA_PRIORITY && !priority_due_before(cpuc, prevc, now_ns))
-		return false;
-	if (!kernel_move_to_local(own_queue(cpuc)))
-		return false;
-	priority_note_waiting(cpuc, now_ns);
-	return true;
+	if (priority_may_wait(cpuc, now_ns) && kernel_move_to_local(own_queue(cpuc))) {
+		priority_note_waiting(cpuc, now_ns);
+		return true;
+	}
+	return (!prev || prevc->tier != ROTA_PRIORITY) && priority_far_waits(cpuc, now_ns) &&
+	       priority_steal(cpuc, now_ns);
 }

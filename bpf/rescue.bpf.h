@@ -61,28 +61,30 @@ __noinline bool rescue_from(u64 dsq, u32 cpu, u64 now_ns)
 }
 
 /*
- * Hands all tasks of a queue to the CPU itself, past our queues: it is going
- * offline and the kernel pushes to other CPUs what it finds there.
+ * Hands those of a queue to the CPU itself, past our queues, who may run nowhere else, or all: it is
+ * going offline, and the kernel pushes to other CPUs what it finds there. Not from there if it is a
+ * real-time task that has the CPU: who may run elsewhere is left for others to pull.
  */
-__noinline int rescue_hand_over(u64 dsq, u32 cpu)
+__noinline int rescue_hand_over(u64 dsq, u32 cpu, bool all)
 {
 	struct task_struct *p;
 
 	kernel_for_waiting(it, p, dsq)
 	{
-		kernel_move(&it, p, DSQ_LOCAL_ON | cpu, 0);
+		if (all || place_elsewhere(p, cpu_find(cpu)->owner, cpu) < 0)
+			kernel_move(&it, p, DSQ_LOCAL_ON | cpu, 0);
 	}
 	return 0;
 }
 
 /* The same for all queues of a CPU but that of cpu.max, which others adopt. */
-static void rescue_hand_over_all(u32 cpu)
+static void rescue_hand_over_all(u32 cpu, bool all)
 {
-	rescue_hand_over(QUEUE_FAIR(cpu), cpu);
-	rescue_hand_over(QUEUE_FAIR_PARKED(cpu), cpu);
-	rescue_hand_over(QUEUE_BACKGROUND(cpu), cpu);
-	rescue_hand_over(QUEUE_BACKGROUND_PARKED(cpu), cpu);
-	rescue_hand_over(QUEUE_CAPPED(cpu), cpu);
+	rescue_hand_over(QUEUE_FAIR(cpu), cpu, all);
+	rescue_hand_over(QUEUE_FAIR_PARKED(cpu), cpu, all);
+	rescue_hand_over(QUEUE_BACKGROUND(cpu), cpu, all);
+	rescue_hand_over(QUEUE_BACKGROUND_PARKED(cpu), cpu, all);
+	rescue_hand_over(QUEUE_CAPPED(cpu), cpu, all);
 }
 
 /*
@@ -163,7 +165,7 @@ __noinline bool rescue_orphan(u32 cpu, u64 now_ns)
 		    rescue_abandoned(cpu, ROTA_BACKGROUND, from, now_ns) ||
 		    kernel_move_to_local(QUEUE_CAPPED(from)))
 			return true;
-		rescue_hand_over_all(from);
+		rescue_hand_over_all(from, false);
 	}
 	return false;
 }

@@ -163,8 +163,10 @@ s32 ROTA_OP(select_cpu, struct task_struct *p, s32 prev_cpu, u64 wake_flags)
 }
 
 /* Takes over what has changed about a task that enters a queue. */
-static void update(struct task_struct *p, struct task_ctx *taskc, u32 cpu)
+static void update(struct task_struct *p, struct task_ctx *taskc, u32 cpu, u64 now_ns)
 {
+	if (!taskc->ready_at_ns)
+		taskc->ready_at_ns = now_ns;
 	taskc->rescued = 0; /* a turn that was interrupted goes on without a queue */
 	taskc->turn_ns = 0;
 	taskc->took = 0; /* it was taken out before it had that CPU */
@@ -221,13 +223,11 @@ void ROTA_OP(enqueue, struct task_struct *p, u64 enq_flags)
 
 	if (!taskc)
 		return;
-	if (!taskc->ready_at_ns)
-		taskc->ready_at_ns = now_ns;
 	if (enq_flags & ENQ_WAKEUP)
 		wake_unasked(p, taskc);
 	else if (enq_flags & ENQ_REENQ)
 		give_up(cpuc);
-	update(p, taskc, cpu);
+	update(p, taskc, cpu, now_ns);
 	until_ns = limit_over(p, taskc, now_ns);
 	if (until_ns) {
 		limit_park(p, taskc, cpuc, cpu, until_ns, now_ns);
@@ -965,9 +965,9 @@ void ROTA_OP(cpu_offline, s32 cpu)
 {
 	cpu_find(cpu)->curr_tier = ROTA_NONE;
 	own_offline(cpu_find(cpu));
-	rescue_hand_over_all(cpu);
+	rescue_hand_over_all(cpu, true);
 	rescue_hand_over_priority(QUEUE_PRIORITY(cpu_find(cpu)->llc), cpu, true);
-	rescue_hand_over(QUEUE_LIMITED(cpu), cpu);
+	rescue_hand_over(QUEUE_LIMITED(cpu), cpu, true);
 	/* From now on the kernel asks nothing about what is ready here: its timer may end. */
 	cpu_find(cpu)->queued_limited = 0;
 }
