@@ -167,12 +167,8 @@ struct scx_cgroup_init_args {
 	u64 bw_period_us, bw_quota_us, bw_burst_us; /* since 6.17 */
 } CORE;
 
-enum scx_cpu_preempt_reason {
-	SCX_CPU_PREEMPT_STOP = 2,
-};
-
 struct scx_cpu_release_args {
-	enum scx_cpu_preempt_reason reason;
+	char opaque;
 } CORE;
 
 struct scx_dump_ctx {
@@ -284,7 +280,6 @@ enum scx_ent_flags {
 #define WAKE_FORK KERNEL_ENUM(scx_wake_flags, SCX_WAKE_FORK)
 #define WAKE_SYNC KERNEL_ENUM(scx_wake_flags, SCX_WAKE_SYNC)
 #define RQ_CLK_VALID KERNEL_ENUM(scx_rq_flags, SCX_RQ_CLK_VALID)
-#define CPU_PREEMPT_STOP KERNEL_ENUM(scx_cpu_preempt_reason, SCX_CPU_PREEMPT_STOP)
 #define TASK_QUEUED KERNEL_ENUM(scx_ent_flags, SCX_TASK_QUEUED)
 
 /* --- kfuncs ----------------------------------------------------------------- */
@@ -406,6 +401,15 @@ static __always_inline bool kernel_all_busy(void)
 
 	scx_bpf_put_idle_cpumask(idle);
 	return none;
+}
+
+static __always_inline bool kernel_idle(u32 cpu)
+{
+	const struct cpumask *idle = scx_bpf_get_idle_cpumask();
+	bool is = bpf_cpumask_test_cpu(cpu, idle);
+
+	scx_bpf_put_idle_cpumask(idle);
+	return is;
 }
 
 /*

@@ -119,7 +119,7 @@ __noinline s32 place_elsewhere(struct task_struct *p __trusted, u32 own, u32 cpu
 {
 	const struct cpumask *online, *idle;
 	u32 n, nr = topology.nr_cpus;
-	u64 least = 0, load, now_ns = clock_now();
+	u64 least = 0, load;
 	s32 best = -1;
 
 	if (p->nr_cpus_allowed == 1 || kernel_pinned(p))
@@ -133,9 +133,13 @@ __noinline s32 place_elsewhere(struct task_struct *p __trusted, u32 own, u32 cpu
 
 		if (toc->owner != own || !cpu_allows(p, to) || !bpf_cpumask_test_cpu(to, online))
 			continue;
-		load = bpf_cpumask_test_cpu(to, idle)
-			       ? 0
-			       : place_prospect(toc, EEVDF_NICE0_WEIGHT, now_ns);
+		/* In the local queue of a CPU that is held nobody would find it. */
+		if (bpf_cpumask_test_cpu(to, idle))
+			load = 0;
+		else if (READ_ONCE(toc->curr_tid))
+			load = place_crowd(toc, place_load(toc) + EEVDF_NICE0_WEIGHT);
+		else
+			load = PLACE_NEVER;
 		if (best >= 0 && load >= least)
 			continue;
 		least = load;
@@ -221,7 +225,11 @@ static s32 place_wake(struct task_struct *p, const struct task_ctx *taskc, s32 p
 {
 	const struct cpu_ctx *prevc = cpu_find(prev_cpu);
 
-	if (wake_flags & WAKE_FORK || (!prevc->curr_tid && place_held(prevc, clock_now())))
+	if (wake_flags & WAKE_FORK)
+		return place_spread(p, taskc, prev_cpu);
+	/* A real-time task that wakes somebody on its own CPU will mostly sleep soon. */
+	if (!prevc->curr_tid && prev_cpu != bpf_get_smp_processor_id() &&
+	    place_held(prevc, clock_now()))
 		return place_spread(p, taskc, prev_cpu);
 	if (wake_flags & WAKE_SYNC && taskc->tier == ROTA_FAIR)
 		return place_sync(p, taskc->own, prev_cpu);
@@ -515,18 +523,19 @@ static __always_inline u64 place_burden(const struct cpu_ctx *cpuc, u64 now_ns)
 {
 	u64 load = place_load(cpuc), mean = place_mean(cpuc, load, now_ns);
 
-	if (place_held(cpuc, now_ns))
-		return PLACE_NEVER;
 	return place_crowd(cpuc, load < mean ? load : mean);
 }
 
-/* A busy CPU takes over a task from one that is still ahead without it. */
+/*
+ * A busy CPU takes over a task from one that is held, or is still ahead without it, but for what the
+ * priority tier takes of the two.
+ */
 __noinline bool place_balance(u32 cpu, u64 now_ns)
 {
 	struct cpu_ctx *cpuc = cpu_find(cpu);
 	u32 n, size = llc_scan(cpuc->llc);
 	u64 own = place_load(cpuc), mean = place_mean(cpuc, own, now_ns), most;
-	s32 from = -1;
+	s32 from = -1, held = -1;
 	u32 weight;
 
 	cpuc->balance_at_ns = now_ns + PLACE_BALANCE_NS;
@@ -541,11 +550,19 @@ __noinline bool place_balance(u32 cpu, u64 now_ns)
 		u32 other = cpu_beside(cpu, n);
 		u64 load = place_burden(cpu_find(other), now_ns);
 
-		if (load <= most || !cpu_waiting(&cpu_find(other)->queues[0]))
+		if (!cpu_waiting(&cpu_find(other)->queues[0]))
+			continue;
+		if (place_held(cpu_find(other), now_ns)) {
+			held = other;
+			continue;
+		}
+		if (load <= most)
 			continue;
 		most = load;
 		from = other;
 	}
+	if (held >= 0 && place_pull(cpu, ROTA_FAIR, held, now_ns))
+		return true;
 	if (from < 0)
 		return false;
 	weight = place_first_weight(QUEUE_FAIR(from), cpu)

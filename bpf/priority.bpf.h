@@ -23,7 +23,8 @@
 #define PRIORITY_WINDOW_NS 100000000ULL
 #define PRIORITY_RECENT_NS 200000000ULL
 #define PRIORITY_STALE_NS 50000000ULL
-#define PRIORITY_LOOKS 16 /* capped tasks that one dispatch looks at */
+#define PRIORITY_NOTE_NS 1000000 /* how exact priority_far_ns is kept */
+#define PRIORITY_LOOKS 16	 /* capped tasks that one dispatch looks at */
 
 u64 priority_cap_ns; /* of all classes together per window; set by the daemon */
 u64 priority_far_ns; /* when a task last waited for whom its domain had no CPU */
@@ -195,23 +196,34 @@ static s32 priority_victim(struct task_struct *p, u32 own, s32 prev_cpu, bool ca
 	return victim;
 }
 
+/* A task that waits may run in other domains: these look into the queues of all for a while. */
+static __always_inline void priority_note_far(u64 now_ns)
+{
+	if (kernel_since(now_ns, READ_ONCE(priority_far_ns)) > PRIORITY_NOTE_NS)
+		WRITE_ONCE(priority_far_ns, now_ns);
+}
+
 /*
- * The same in another cache domain, whose CPUs look into the queues of all for a while: better a
- * cold cache than behind others of the tier while a CPU runs something less important.
+ * The same in another cache domain: better a cold cache than behind others of the tier while a CPU
+ * runs something less important. Not where there are more CPUs than one search may look at.
  */
-static s32 priority_far(struct task_struct *p, u32 near_cpu)
+static s32 priority_far(struct task_struct *p, u32 near_cpu, u64 now_ns)
 {
 	u32 llc = cpu_find(near_cpu)->llc, n, nr = topology.nr_cpus, lowest = ROTA_PRIORITY;
+	u32 size = nr < CPU_SCAN ? nr : CPU_SCAN;
 	s32 victim = -1;
 
-	WRITE_ONCE(priority_far_ns, clock_now_locked());
-	kernel_for(n, 1, nr)
+	if (p->nr_cpus_allowed == 1 || kernel_pinned(p))
+		return -1;
+	kernel_for(n, 1, size)
 	{
 		u32 cpu = (near_cpu + n) % (nr ?: 1);
 		const struct cpu_ctx *cpuc = cpu_find(cpu);
 
-		if (cpuc->llc == llc || cpuc->owner || !priority_may_take(cpuc, true) ||
-		    READ_ONCE(cpuc->curr_tier) <= lowest || !cpu_allows(p, cpu))
+		if (cpuc->llc == llc || cpuc->owner || !cpu_allows(p, cpu))
+			continue;
+		priority_note_far(now_ns);
+		if (!priority_may_take(cpuc, true) || READ_ONCE(cpuc->curr_tier) <= lowest)
 			continue;
 		victim = cpu;
 		lowest = cpuc->curr_tier;
@@ -280,7 +292,7 @@ static void priority_queue(struct task_struct *p, struct task_ctx *taskc, u32 cp
 	}
 	victim = priority_victim(p, cpuc->owner, cpu, true);
 	if (victim < 0 && topology.nr_llcs > 1 && !cpuc->owner)
-		victim = priority_far(p, cpu);
+		victim = priority_far(p, cpu, clock_now_locked());
 	if (victim < 0 && enq_flags & ENQ_WAKEUP)
 		victim = priority_rival(p, taskc, cpu);
 	if (victim >= 0)

@@ -186,20 +186,25 @@ static void compete(struct task_struct *p, struct task_ctx *taskc, struct cpu_ct
 	/* Boosted on the way into the queue: whoever did it saw no task that waits. */
 	if (taskc->generation != generation && task_boosted(taskc))
 		inherit_call(p->pid, cpu, false);
-	if (!(enq_flags & ENQ_WAKEUP))
+	/* Whom a real-time task interrupts mostly goes on after a moment: see timer_watch_held(). */
+	if (!(enq_flags & (ENQ_WAKEUP | ENQ_REENQ)))
 		own_kick_idle(p, taskc->own);
 }
 
 /*
  * A higher scheduling class has the CPU, for who knows how long, and who was in the local queue
- * for it is back: nobody is about to run here, and nobody goes on.
+ * for it is back: nobody is about to run here, and nobody goes on. A turn by the starvation bound is
+ * still due.
  */
-static __always_inline void give_up(struct cpu_ctx *cpuc)
+static void give_up(struct task_ctx *taskc, struct cpu_ctx *cpuc, u32 cpu, u64 now_ns)
 {
 	cpuc->curr_tier = ROTA_NONE;
 	cpuc->local_taken = 0;
 	cpuc->lower_next = 0;
 	cpuc->took_head = 0;
+	if (taskc->rescued)
+		taskc->ready_at_ns = now_ns - knobs.starvation_ns / 2;
+	timer_watch_held(cpuc, cpu, now_ns);
 }
 
 /* For who may run on one CPU only select_cpu is not asked, and nobody says who wakes to sleep. */
@@ -226,7 +231,7 @@ void ROTA_OP(enqueue, struct task_struct *p, u64 enq_flags)
 	if (enq_flags & ENQ_WAKEUP)
 		wake_unasked(p, taskc);
 	else if (enq_flags & ENQ_REENQ)
-		give_up(cpuc);
+		give_up(taskc, cpuc, cpu, now_ns);
 	update(p, taskc, cpu, now_ns);
 	until_ns = limit_over(p, taskc, now_ns);
 	if (until_ns) {
@@ -724,11 +729,12 @@ static void leave(struct task_struct *p, struct task_ctx *taskc, u32 cpu)
 /*
  * With some slice left it only makes room for a higher scheduling class. The kernel keeps it in the
  * local queue, where no other CPU finds it: so it is enqueued anew, before 6.19 by
- * cpu_release. Else it goes on with the same turn: who wakes meanwhile is compared with it.
+ * cpu_release.
  */
 static void make_way(struct task_ctx *taskc, struct cpu_ctx *cpuc)
 {
 	taskc->rescued = cpuc->curr_rescued;
+	WRITE_ONCE(cpuc->curr_at_ns, clock_now_locked());
 	if (bpf_ksym_exists(scx_bpf_reenqueue_local___v2))
 		scx_bpf_reenqueue_local___v2();
 }
@@ -782,12 +788,10 @@ void ROTA_OP(set_weight, struct task_struct *p, u32 weight)
 		task_outdate(taskc);
 }
 
-/* The threads that the kernel stops a CPU with interrupt nobody for long. */
 SEC("struct_ops/rota_cpu_release")
 void ROTA_OP(cpu_release, s32 cpu, struct scx_cpu_release_args *args)
 {
-	if (args->reason != CPU_PREEMPT_STOP)
-		scx_bpf_reenqueue_local();
+	scx_bpf_reenqueue_local();
 }
 
 SEC("struct_ops.s/rota_init_task")

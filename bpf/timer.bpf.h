@@ -19,6 +19,8 @@
  * hand_over), and where weights differ those of who has not slept for a slice: beside a heavy
  * task a light one's turn of a tick is two of its turns, and all others wait for it.
  *
+ * Where a real-time task has the CPU it calls others for who waits there.
+ *
  * Limits: as exact as the kernel's timers. Else slices of half a tick (at 250 Hz) or
  * more are left to the next wake-up or tick, as the kernel's own are: under hackbench the timer
  * would take 5 % of the work to make turns of 2.8 ms out of those of 4.
@@ -29,6 +31,8 @@
 #define TIMER_NEAR_NS 20000    /* an end so near is now */
 #define TIMER_HOG_SLICES 32    /* who has used so many since it slept is a hog */
 #define TIMER_UNEVEN_TURNS 8   /* so many turns of one weight, and weights differ no more */
+#define TIMER_HELD_NS 1000000  /* a real-time task that has a CPU for so long keeps it */
+#define TIMER_AGAIN_NS 4000000 /* so often another CPU is called then */
 
 struct cpu_timer {
 	struct bpf_timer timer;
@@ -92,6 +96,35 @@ static __always_inline bool timer_wanted(const struct cpu_ctx *cpuc)
 	       (cpuc->curr_tier == ROTA_FAIR || cpuc->curr_tier == ROTA_BACKGROUND);
 }
 
+/* A higher scheduling class has the CPU: who waits is looked after if that takes long. */
+static __always_inline void timer_watch_held(struct cpu_ctx *cpuc, u32 cpu, u64 now_ns)
+{
+	cpuc->curr_end_ns = now_ns + TIMER_HELD_NS;
+	timer_start(cpuc, cpu, now_ns);
+}
+
+/* An idle CPU of the domain is to search for who waits here. */
+static void timer_call_idle(struct cpu_ctx *cpuc, u32 cpu, u64 now_ns)
+{
+	u32 n, size = llc_scan(cpuc->llc);
+
+	if (kernel_idle(cpu) || (!cpu_waiting(&cpuc->queues[0]) && !cpu_waiting(&cpuc->queues[1])))
+		return;
+	kernel_for(n, 1, size)
+	{
+		u32 other = cpu_beside(cpu, n);
+
+		if (cpu_find(other)->owner != cpuc->owner ||
+		    !scx_bpf_test_and_clear_cpu_idle(other))
+			continue;
+		WRITE_ONCE(cpu_find(other)->sent_for, 1);
+		scx_bpf_kick_cpu(other, KICK_IDLE);
+		break;
+	}
+	cpuc->curr_end_ns = now_ns + TIMER_AGAIN_NS;
+	timer_start(cpuc, cpu, now_ns);
+}
+
 static int timer_fired(void *map, u32 *key, struct cpu_timer *timer)
 {
 	u32 cpu = *key;
@@ -100,6 +133,8 @@ static int timer_fired(void *map, u32 *key, struct cpu_timer *timer)
 
 	/* Not under the run queue lock: who starts it meanwhile does so once more. */
 	cpuc->timer_at_ns = 0;
+	if (!cpuc->curr_tid)
+		timer_call_idle(cpuc, cpu, now_ns);
 	if (!timer_wanted(cpuc))
 		return 0;
 	if (!cpu_waiting(cpu_queue(cpuc, cpuc->curr_tier)) && !cpuc->local_taken)
