@@ -6,11 +6,11 @@
  * is idle or has fewer tasks.
  *
  * How: a wake-up takes an idle CPU by the kernel's own rule (previous CPU,
- * its core, its cache domain; sync wake-ups stay close). Where nobody is idle
- * a sync wake-up goes to the waker's CPU unless that has more to do; a new task
- * starts on the least loaded CPU of the domain. A CPU that runs dry pulls the first
- * task of another queue, in its domain before elsewhere. Every few
- * milliseconds a busy CPU pulls one task if another stays ahead even without
+ * its core, its cache domain; sync wake-ups stay close). Where nobody is idle a sync wake-up goes to
+ * the waker's CPU unless that has more to do; a new task starts on the least loaded CPU of the domain,
+ * by what the priority tier leaves of each, and not on one that a real-time task has. A CPU that runs
+ * dry pulls the first task of another queue, in its domain before elsewhere. Every few milliseconds a
+ * busy CPU pulls one from a CPU that a real-time task has, or if another stays ahead even without
  * it, both now and in the mean of the last ticks, so that hogs spread evenly by
  * weight and tasks that come and go move nobody. Where hogs are one too many for that they
  * change roles.
@@ -19,8 +19,8 @@
  * belongs, and a task that is elsewhere is sent to one of them.
  *
  * Limits: the weights of other CPUs are read without their locks; a stale
- * value makes one pull too many or too few, which the next period repairs. A sync
- * wake-up from an interrupt counts as one of the task below it.
+ * value makes one pull too many or too few, which the next period repairs. A sync wake-up from an
+ * interrupt counts as one of the task below it. Of real-time work only what is long is noticed.
  */
 
 #define PLACE_BALANCE_NS 8000000

@@ -139,7 +139,7 @@ static __always_inline bool rescue_stranded(const struct cpu_ctx *cpuc)
 /*
  * Takes over a task from a CPU that schedules no more. Who may run nowhere else is handed to
  * that CPU itself: it still runs what it was given. One that a higher scheduling class
- * keeps, or that is idle, looks the same: then nobody waits there, or should not. Not
+ * keeps looks the same, and one that is idle, where nobody waits, or should not. Not
  * static, as rescue_from.
  */
 __noinline bool rescue_orphan(u32 cpu, u64 now_ns)
