@@ -195,6 +195,25 @@ static __always_inline struct cpu_queue *cpu_queue(struct cpu_ctx *cpuc, u32 tie
 	return &cpuc->queues[tier == ROTA_BACKGROUND];
 }
 
+/* Ids of dispatch queues: kind and CPU or cache domain. */
+#define QUEUE_ID(kind, index) ((u64)(kind) << 32 | (u32)(index))
+#define QUEUE_FAIR(cpu) QUEUE_ID(1, cpu)
+#define QUEUE_BACKGROUND(cpu) QUEUE_ID(2, cpu)
+#define QUEUE_CAPPED(cpu) QUEUE_ID(3, cpu)
+#define QUEUE_PRIORITY(llc) QUEUE_ID(4, llc)
+#define QUEUE_FAIR_PARKED(cpu) QUEUE_ID(5, cpu)
+#define QUEUE_BACKGROUND_PARKED(cpu) QUEUE_ID(6, cpu)
+#define QUEUE_LIMITED(cpu) QUEUE_ID(7, cpu)
+#define QUEUE_OWNED(owner) QUEUE_ID(8, owner)
+
+/* Where the priority tasks wait that belong on this CPU. */
+static __always_inline u64 cpu_priority_queue(const struct cpu_ctx *cpuc)
+{
+	u32 owner = READ_ONCE(cpuc->owner);
+
+	return owner ? QUEUE_OWNED(owner) : QUEUE_PRIORITY(cpuc->llc);
+}
+
 /*
  * Does somebody wait in this queue? Never false when a task does. May be true
  * when none does: a task that the kernel took out to change it is counted

@@ -403,6 +403,13 @@ static __always_inline bool kernel_all_busy(void)
 	return none;
 }
 
+/* Whoever is in the local queue is enqueued anew; nothing where that is for cpu_release() to do. */
+static __always_inline void kernel_reenqueue(void)
+{
+	if (bpf_ksym_exists(scx_bpf_reenqueue_local___v2))
+		scx_bpf_reenqueue_local___v2();
+}
+
 static __always_inline bool kernel_idle(u32 cpu)
 {
 	const struct cpumask *idle = scx_bpf_get_idle_cpumask();

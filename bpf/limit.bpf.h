@@ -220,7 +220,7 @@ static void limit_readmit(struct bpf_iter_scx_dsq *it, struct task_struct *p,
 	if (taskc->tier == ROTA_PRIORITY) {
 		priority_place(taskc, llc_find(cpuc->llc), taskc->slice_ns);
 		priority_note_waiting(cpuc, now_ns);
-		kernel_move_vtime(it, p, own_queue(cpuc), taskc->deadline_vt);
+		kernel_move_vtime(it, p, cpu_priority_queue(cpuc), taskc->deadline_vt);
 	} else {
 		if (taskc->joined < 0)
 			queue_join(taskc, cpu, now_ns);

@@ -25,14 +25,6 @@
 u32 cpu_owner[ROTA_MAX_CPUS]; /* set by the daemon: class + 1, LEND_CPU; 0: everybody's */
 u32 own_cpus;		      /* how many CPUs belong to classes; 0: nothing of this is asked */
 
-/* The queue where the priority tasks wait that belong on this CPU. */
-static __always_inline u64 own_queue(const struct cpu_ctx *cpuc)
-{
-	u32 owner = READ_ONCE(cpuc->owner);
-
-	return owner ? QUEUE_OWNED(owner) : QUEUE_PRIORITY(cpuc->llc);
-}
-
 /* Does a CPU pull no tasks from others because they would not belong here? */
 static __always_inline bool own_closed(const struct cpu_ctx *cpuc)
 {
@@ -96,7 +88,7 @@ static bool own_served(struct task_struct *p, u64 dsq)
 
 	kernel_for(cpu, 0, topology.nr_cpus)
 	{
-		if (own_queue(cpu_find(cpu)) == dsq && cpu_in_mask(p, cpu))
+		if (cpu_priority_queue(cpu_find(cpu)) == dsq && cpu_in_mask(p, cpu))
 			return true;
 	}
 	return false;
@@ -113,7 +105,7 @@ static void own_move_lost(u64 dsq)
 
 		if (own_served(p, dsq))
 			continue;
-		kernel_move_vtime(&it, p, own_queue(cpu_find(cpu)), p->scx.dsq_vtime);
+		kernel_move_vtime(&it, p, cpu_priority_queue(cpu_find(cpu)), p->scx.dsq_vtime);
 		WRITE_ONCE(llc_find(cpu_find(cpu)->llc)->priority_ns, clock_now());
 		scx_bpf_kick_cpu(cpu, KICK_PREEMPT);
 	}

@@ -274,7 +274,7 @@ static void priority_share(struct task_struct *p, const struct task_ctx *taskc,
 			   const struct cpu_ctx *cpuc, u64 slice_ns, u64 enq_flags)
 {
 	priority_note_waiting(cpuc, clock_now_locked());
-	kernel_insert_vtime(p, own_queue(cpuc), slice_ns, taskc->deadline_vt, enq_flags);
+	kernel_insert_vtime(p, cpu_priority_queue(cpuc), slice_ns, taskc->deadline_vt, enq_flags);
 }
 
 /* The same, and tells a CPU that is to take it. */
@@ -328,6 +328,11 @@ static void priority_enqueue(struct task_struct *p, struct task_ctx *taskc, stru
 	priority_place(taskc, llc_find(cpuc->llc), slice_ns);
 	if (priority_others_want(cpuc) && priority_over(taskc, cpuc, cpu, now_ns)) {
 		priority_hold(p, taskc, cpuc, cpu, slice_ns, enq_flags);
+		return;
+	}
+	/* Interrupted, mostly for a moment: who comes to choose takes it, and nobody is called. */
+	if (enq_flags & ENQ_REENQ) {
+		priority_share(p, taskc, cpuc, slice_ns, enq_flags);
 		return;
 	}
 	/* Below a higher class select_cpu found nothing better: first in line, where others find it. */
@@ -448,7 +453,8 @@ static __always_inline bool priority_far_waits(const struct cpu_ctx *cpuc, u64 n
 /* Does a priority task wait that this CPU would take if it looked? */
 static __always_inline bool priority_waits(struct cpu_ctx *cpuc, u64 now_ns)
 {
-	if (!priority_may_wait(cpuc, now_ns) || scx_bpf_dsq_nr_queued(own_queue(cpuc)) <= 0)
+	if (!priority_may_wait(cpuc, now_ns) ||
+	    scx_bpf_dsq_nr_queued(cpu_priority_queue(cpuc)) <= 0)
 		return false;
 	priority_note_waiting(cpuc, now_ns);
 	return true;
@@ -459,7 +465,7 @@ static bool priority_due_before(struct cpu_ctx *cpuc, const struct task_ctx *pre
 {
 	u64 head_vt;
 
-	if (!pick_head(own_queue(cpuc), &head_vt))
+	if (!pick_head(cpu_priority_queue(cpuc), &head_vt))
 		return false;
 	priority_note_waiting(cpuc, now_ns);
 	return eevdf_before(head_vt, prevc->deadline_vt);
@@ -482,7 +488,7 @@ static bool priority_dispatch(struct cpu_ctx *cpuc, u32 cpu, struct task_struct 
 	if (prev && prevc->tier == ROTA_PRIORITY &&
 	    (!priority_may_wait(cpuc, now_ns) || !priority_due_before(cpuc, prevc, now_ns)))
 		return false;
-	if (priority_may_wait(cpuc, now_ns) && kernel_move_to_local(own_queue(cpuc))) {
+	if (priority_may_wait(cpuc, now_ns) && kernel_move_to_local(cpu_priority_queue(cpuc))) {
 		priority_note_waiting(cpuc, now_ns);
 		return true;
 	}

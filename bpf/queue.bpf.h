@@ -23,17 +23,6 @@
  * by what has run since.
  */
 
-/* Ids of dispatch queues: kind and CPU or cache domain. */
-#define QUEUE_ID(kind, index) ((u64)(kind) << 32 | (u32)(index))
-#define QUEUE_FAIR(cpu) QUEUE_ID(1, cpu)
-#define QUEUE_BACKGROUND(cpu) QUEUE_ID(2, cpu)
-#define QUEUE_CAPPED(cpu) QUEUE_ID(3, cpu)
-#define QUEUE_PRIORITY(llc) QUEUE_ID(4, llc)
-#define QUEUE_FAIR_PARKED(cpu) QUEUE_ID(5, cpu)
-#define QUEUE_BACKGROUND_PARKED(cpu) QUEUE_ID(6, cpu)
-#define QUEUE_LIMITED(cpu) QUEUE_ID(7, cpu)
-#define QUEUE_OWNED(owner) QUEUE_ID(8, owner)
-
 #define QUEUE_BRIEF_PART 8	   /* of a slice, at most, is a brief request */
 #define QUEUE_LEAST_NS 200000	   /* a request that nobody chose is not shorter */
 #define QUEUE_SPARE_NS 50000	   /* what takes longer is no choice */

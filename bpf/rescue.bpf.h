@@ -155,10 +155,11 @@ __noinline bool rescue_orphan(u32 cpu, u64 now_ns)
 
 		if (!rescue_silent(fromc, now_ns))
 			continue;
-		if ((fromc->llc != llc || fromc->owner) && kernel_move_to_local(own_queue(fromc)))
+		if ((fromc->llc != llc || fromc->owner) &&
+		    kernel_move_to_local(cpu_priority_queue(fromc)))
 			return true;
-		if (scx_bpf_dsq_nr_queued(own_queue(fromc)) > 0)
-			rescue_hand_over_priority(own_queue(fromc), from, false);
+		if (scx_bpf_dsq_nr_queued(cpu_priority_queue(fromc)) > 0)
+			rescue_hand_over_priority(cpu_priority_queue(fromc), from, false);
 		if (!rescue_stranded(fromc))
 			continue;
 		if (rescue_abandoned(cpu, ROTA_FAIR, from, now_ns) ||
@@ -182,7 +183,7 @@ static bool rescue(struct cpu_ctx *cpuc, u32 cpu, u64 now_ns)
 	if (rescue_waiting(cpuc, ROTA_FAIR, cpu, now_ns) ||
 	    rescue_waiting(cpuc, ROTA_BACKGROUND, cpu, now_ns) ||
 	    (cpuc->queued_capped && rescue_from(QUEUE_CAPPED(cpu), cpu, now_ns)) ||
-	    rescue_from(own_queue(cpuc), cpu, now_ns) || rescue_orphan(cpu, now_ns)) {
+	    rescue_from(cpu_priority_queue(cpuc), cpu, now_ns) || rescue_orphan(cpu, now_ns)) {
 		cpuc->rescue_pause = 1;
 		return true;
 	}

@@ -735,8 +735,7 @@ static void make_way(struct task_ctx *taskc, struct cpu_ctx *cpuc)
 {
 	taskc->rescued = cpuc->curr_rescued;
 	WRITE_ONCE(cpuc->curr_at_ns, clock_now_locked());
-	if (bpf_ksym_exists(scx_bpf_reenqueue_local___v2))
-		scx_bpf_reenqueue_local___v2();
+	kernel_reenqueue();
 }
 
 SEC("struct_ops/rota_stopping")

@@ -108,7 +108,8 @@ static void timer_call_idle(struct cpu_ctx *cpuc, u32 cpu, u64 now_ns)
 {
 	u32 n, size = llc_scan(cpuc->llc);
 
-	if (kernel_idle(cpu) || (!cpu_waiting(&cpuc->queues[0]) && !cpu_waiting(&cpuc->queues[1])))
+	if (kernel_idle(cpu) || (!cpu_waiting(&cpuc->queues[0]) && !cpu_waiting(&cpuc->queues[1]) &&
+				 scx_bpf_dsq_nr_queued(cpu_priority_queue(cpuc)) <= 0))
 		return;
 	kernel_for(n, 1, size)
 	{

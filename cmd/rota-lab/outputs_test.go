@@ -139,6 +139,10 @@ func TestDifferentRunsAreKept(t *testing.T) {
 
 // Signals that end a program at once let this one remove what it has in /tmp.
 func TestUntilSignal(t *testing.T) {
+	// This may have been started to outlive the terminal itself.
+	outlives := make(chan os.Signal, 4)
+	signal.Notify(outlives, syscall.SIGHUP, syscall.SIGQUIT)
+	defer signal.Stop(outlives)
 	for _, s := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT} {
 		ctx, stop := untilSignal(context.Background())
 		if err := syscall.Kill(os.Getpid(), s); err != nil {

@@ -62,6 +62,7 @@ var successors = map[string]string{
 	"scx_bpf_dispatch_from_dsq":           "scx_bpf_dsq_move",
 	"scx_bpf_dispatch_vtime_from_dsq":     "scx_bpf_dsq_move_vtime",
 	"scx_bpf_dispatch_from_dsq_set_vtime": "scx_bpf_dsq_move_set_vtime",
+	"scx_bpf_reenqueue_local":             "scx_bpf_reenqueue_local___v2",
 }
 
 // function is a kernel function with these parameters.
