@@ -24,18 +24,20 @@ kill $rt $last
 `
 
 // TestBesideRealtime: a real-time task that takes a CPU leaves whom it interrupts to an idle one, and
-// nobody is sent to a CPU that it has. It was 0 % and 10 programs.
+// nobody is sent to a CPU that it has. On 6.18 the shell did not look for 46 s, and on 7.2 who was interrupted had 6 %;
+// 119 and 131 programs ran, under the kernel's own scheduler 443 and 130, and now 478 and 278.
 func TestBesideRealtime(t *testing.T) {
 	t.Parallel()
 	for _, kernel := range []string{"6.18", "7.2"} {
 		t.Run(kernel, func(t *testing.T) {
 			t.Parallel()
 			had := printedCounts(lab(t, "exec", coarse, "--kernel", kernel, "--cpus", "2", "--sched", "rota", "--tool", "taskset", "--tool", "chrt", "--tool", "awk", "--", held))
-			if had["interrupted"] < 90 {
-				t.Errorf("beside an idle CPU who was interrupted had %d %%, must be at least 90", had["interrupted"])
+			// More is a shell that could not look in time.
+			if had["interrupted"] < 90 || had["interrupted"] > 150 {
+				t.Errorf("beside an idle CPU who was interrupted had %d %%, must be 90 to 150", had["interrupted"])
 			}
-			if had["programs"] < 100 {
-				t.Errorf("%d programs ran in 2 to 3 s, must be at least 100", had["programs"])
+			if had["programs"] < 180 {
+				t.Errorf("%d programs ran in 2 to 3 s, must be at least 180", had["programs"])
 			}
 		})
 	}
