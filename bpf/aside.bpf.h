@@ -89,8 +89,8 @@ static __always_inline void aside_drop(struct task_ctx *taskc, struct cpu_ctx *c
 }
 
 /*
- * It goes on, unless somebody else would be chosen now: then the CPU is told to. Where a real-time
- * task came first the brief one has not had the CPU yet, and is behind this one.
+ * It goes on, unless somebody else would be chosen now, or is in the local queue behind it: then the
+ * CPU is told to choose.
  */
 static __always_inline void aside_go_on(struct task_ctx *taskc, struct cpu_ctx *cpuc, u32 cpu)
 {

@@ -214,6 +214,19 @@ static __always_inline u64 cpu_priority_queue(const struct cpu_ctx *cpuc)
 	return owner ? QUEUE_OWNED(owner) : QUEUE_PRIORITY(cpuc->llc);
 }
 
+/* Somebody waits there, or waited just now: the CPUs of the domain look. */
+static __always_inline void cpu_note_priority(const struct cpu_ctx *cpuc, u64 now_ns)
+{
+	WRITE_ONCE(llc_find(cpuc->llc)->priority_ns, now_ns);
+}
+
+/* An idle CPU, which is idle no more for others, is to search for who waits, whatever it knows. */
+static __always_inline void cpu_send_for(u32 cpu)
+{
+	WRITE_ONCE(cpu_find(cpu)->sent_for, 1);
+	scx_bpf_kick_cpu(cpu, KICK_IDLE);
+}
+
 /*
  * Does somebody wait in this queue? Never false when a task does. May be true
  * when none does: a task that the kernel took out to change it is counted

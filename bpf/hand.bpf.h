@@ -79,12 +79,3 @@ static bool hand_over(struct task_struct *p, const struct task_ctx *taskc, s32 p
 	cpu_counters(cpu)->handed++;
 	return true;
 }
-
-/*
- * Does somebody run again who has promised the CPU, after a real-time task, which the kernel puts
- * before the other? As what runs begins: who is next has had it until then.
- */
-static __always_inline bool hand_broken(const struct task_ctx *taskc, const struct cpu_ctx *cpuc)
-{
-	return taskc->said_ns && cpuc->local_taken;
-}

@@ -201,8 +201,18 @@ struct scx_rq {
 	u32 flags;
 } CORE;
 
+struct rt_rq {
+	unsigned int rt_nr_running;
+} CORE;
+
+struct dl_rq {
+	unsigned int dl_nr_running;
+} CORE;
+
 struct rq {
 	u64 clock;
+	struct rt_rq rt;
+	struct dl_rq dl;
 	struct scx_rq scx;
 } CORE;
 
@@ -407,6 +417,19 @@ static __always_inline bool kernel_all_busy(void)
 static __always_inline void kernel_reenqueue(void)
 {
 	if (bpf_ksym_exists(scx_bpf_reenqueue_local___v2))
+		scx_bpf_reenqueue_local___v2();
+}
+
+/* The same if a real-time task has the CPU that this one leaves. */
+static __always_inline void kernel_reenqueue_below(const struct task_struct *p)
+{
+	const struct rq *rq;
+
+	if (!bpf_ksym_exists(scx_bpf_reenqueue_local___v2) ||
+	    !bpf_core_field_exists(p->se.cfs_rq->rq))
+		return;
+	rq = p->se.cfs_rq->rq;
+	if (rq->rt.rt_nr_running || rq->dl.dl_nr_running)
 		scx_bpf_reenqueue_local___v2();
 }
 

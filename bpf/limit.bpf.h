@@ -219,7 +219,7 @@ static void limit_readmit(struct bpf_iter_scx_dsq *it, struct task_struct *p,
 	taskc->ready_at_ns = now_ns;
 	if (taskc->tier == ROTA_PRIORITY) {
 		priority_place(taskc, llc_find(cpuc->llc), taskc->slice_ns);
-		priority_note_waiting(cpuc, now_ns);
+		cpu_note_priority(cpuc, now_ns);
 		kernel_move_vtime(it, p, cpu_priority_queue(cpuc), taskc->deadline_vt);
 	} else {
 		if (taskc->joined < 0)

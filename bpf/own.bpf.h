@@ -106,7 +106,7 @@ static void own_move_lost(u64 dsq)
 		if (own_served(p, dsq))
 			continue;
 		kernel_move_vtime(&it, p, cpu_priority_queue(cpu_find(cpu)), p->scx.dsq_vtime);
-		WRITE_ONCE(llc_find(cpu_find(cpu)->llc)->priority_ns, clock_now());
+		cpu_note_priority(cpu_find(cpu), clock_now());
 		scx_bpf_kick_cpu(cpu, KICK_PREEMPT);
 	}
 }
@@ -235,7 +235,7 @@ int rota_own_sweep(void *args)
 	return 0;
 }
 
-/* Wakes an idle CPU that could pull this task: it is to search, whatever it knows. */
+/* Sends for an idle CPU that could pull this task. */
 static void own_kick_idle(struct task_struct *p, u32 own)
 {
 	s32 cpu;
@@ -243,8 +243,6 @@ static void own_kick_idle(struct task_struct *p, u32 own)
 	if (p->nr_cpus_allowed == 1)
 		return;
 	cpu = own_pick_idle(p, own);
-	if (cpu < 0)
-		return;
-	WRITE_ONCE(cpu_find(cpu)->sent_for, 1);
-	scx_bpf_kick_cpu(cpu, KICK_IDLE);
+	if (cpu >= 0)
+		cpu_send_for(cpu);
 }

@@ -96,10 +96,9 @@ static __always_inline bool place_held(const struct cpu_ctx *cpuc, u64 now_ns)
 }
 
 /* What a task of this weight that comes to a busy CPU would compete with, and itself. */
-static __always_inline u64 place_prospect(const struct cpu_ctx *cpuc, u32 weight, u64 now_ns)
+static __always_inline u64 place_prospect(const struct cpu_ctx *cpuc, u32 weight, bool held)
 {
-	return place_held(cpuc, now_ns) ? PLACE_NEVER
-					: place_crowd(cpuc, place_load(cpuc) + weight);
+	return held ? PLACE_NEVER : place_crowd(cpuc, place_load(cpuc) + weight);
 }
 
 /*
@@ -133,13 +132,10 @@ __noinline s32 place_elsewhere(struct task_struct *p __trusted, u32 own, u32 cpu
 
 		if (toc->owner != own || !cpu_allows(p, to) || !bpf_cpumask_test_cpu(to, online))
 			continue;
-		/* In the local queue of a CPU that is held nobody would find it. */
-		if (bpf_cpumask_test_cpu(to, idle))
-			load = 0;
-		else if (READ_ONCE(toc->curr_tid))
-			load = place_crowd(toc, place_load(toc) + EEVDF_NICE0_WEIGHT);
-		else
-			load = PLACE_NEVER;
+		/* Held even for a moment: in the local queue nobody would find it. */
+		load = bpf_cpumask_test_cpu(to, idle)
+			       ? 0
+			       : place_prospect(toc, EEVDF_NICE0_WEIGHT, !READ_ONCE(toc->curr_tid));
 		if (best >= 0 && load >= least)
 			continue;
 		least = load;
@@ -181,18 +177,21 @@ static s32 place_select(struct task_struct *p, u32 own, s32 prev_cpu, u64 wake_f
 /* The least loaded CPU of the domain. */
 static s32 place_spread(struct task_struct *p, const struct task_ctx *taskc, s32 prev_cpu)
 {
+	const struct cpu_ctx *cpuc = cpu_find(prev_cpu);
 	u64 now_ns = clock_now();
-	u64 least = place_prospect(cpu_find(prev_cpu), taskc->weight, now_ns);
-	u32 size = llc_scan(cpu_find(prev_cpu)->llc);
+	u64 least = place_prospect(cpuc, taskc->weight, place_held(cpuc, now_ns));
+	u32 size = llc_scan(cpuc->llc);
 	s32 best = prev_cpu;
 	u32 n;
 
 	kernel_for(n, 1, size)
 	{
 		u32 cpu = cpu_beside(prev_cpu, n);
-		u64 load = place_prospect(cpu_find(cpu), taskc->weight, now_ns);
+		u64 load;
 
-		if (load >= least || cpu_find(cpu)->owner != taskc->own || !cpu_allows(p, cpu))
+		cpuc = cpu_find(cpu);
+		load = place_prospect(cpuc, taskc->weight, place_held(cpuc, now_ns));
+		if (load >= least || cpuc->owner != taskc->own || !cpu_allows(p, cpu))
 			continue;
 		least = load;
 		best = cpu;

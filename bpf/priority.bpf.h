@@ -263,17 +263,11 @@ static s32 priority_rival(struct task_struct *p, const struct task_ctx *taskc, u
 	return rival;
 }
 
-/* Somebody waits, or waited just now, in the queue of the domain: its CPUs look there. */
-static __always_inline void priority_note_waiting(const struct cpu_ctx *cpuc, u64 now_ns)
-{
-	WRITE_ONCE(llc_find(cpuc->llc)->priority_ns, now_ns);
-}
-
 /* Puts the task where the CPUs of its cache domain, or of its class, find it. */
 static void priority_share(struct task_struct *p, const struct task_ctx *taskc,
 			   const struct cpu_ctx *cpuc, u64 slice_ns, u64 enq_flags)
 {
-	priority_note_waiting(cpuc, clock_now_locked());
+	cpu_note_priority(cpuc, clock_now_locked());
 	kernel_insert_vtime(p, cpu_priority_queue(cpuc), slice_ns, taskc->deadline_vt, enq_flags);
 }
 
@@ -456,7 +450,7 @@ static __always_inline bool priority_waits(struct cpu_ctx *cpuc, u64 now_ns)
 	if (!priority_may_wait(cpuc, now_ns) ||
 	    scx_bpf_dsq_nr_queued(cpu_priority_queue(cpuc)) <= 0)
 		return false;
-	priority_note_waiting(cpuc, now_ns);
+	cpu_note_priority(cpuc, now_ns);
 	return true;
 }
 
@@ -467,7 +461,7 @@ static bool priority_due_before(struct cpu_ctx *cpuc, const struct task_ctx *pre
 
 	if (!pick_head(cpu_priority_queue(cpuc), &head_vt))
 		return false;
-	priority_note_waiting(cpuc, now_ns);
+	cpu_note_priority(cpuc, now_ns);
 	return eevdf_before(head_vt, prevc->deadline_vt);
 }
 
@@ -489,7 +483,7 @@ static bool priority_dispatch(struct cpu_ctx *cpuc, u32 cpu, struct task_struct 
 	    (!priority_may_wait(cpuc, now_ns) || !priority_due_before(cpuc, prevc, now_ns)))
 		return false;
 	if (priority_may_wait(cpuc, now_ns) && kernel_move_to_local(cpu_priority_queue(cpuc))) {
-		priority_note_waiting(cpuc, now_ns);
+		cpu_note_priority(cpuc, now_ns);
 		return true;
 	}
 	return (!prev || prevc->tier != ROTA_PRIORITY) && priority_far_waits(cpuc, now_ns) &&

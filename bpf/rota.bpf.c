@@ -193,17 +193,19 @@ static void compete(struct task_struct *p, struct task_ctx *taskc, struct cpu_ct
 
 /*
  * A higher scheduling class has the CPU, for who knows how long, and who was in the local queue
- * for it is back: nobody is about to run here, and nobody goes on. A turn by the starvation bound is
- * still due.
+ * for it is back: nobody is about to run here, and nobody goes on. From 7.2 on he may be back only when
+ * somebody of ours runs again. A turn by the starvation bound is still due.
  */
 static void give_up(struct task_ctx *taskc, struct cpu_ctx *cpuc, u32 cpu, u64 now_ns)
 {
-	cpuc->curr_tier = ROTA_NONE;
 	cpuc->local_taken = 0;
 	cpuc->lower_next = 0;
 	cpuc->took_head = 0;
 	if (taskc->rescued)
 		taskc->ready_at_ns = now_ns - knobs.starvation_ns / 2;
+	if (cpuc->curr_tid)
+		return;
+	cpuc->curr_tier = ROTA_NONE;
 	timer_watch_held(cpuc, cpu, now_ns);
 }
 
@@ -604,11 +606,7 @@ static void own_running(struct task_struct *p, const struct task_ctx *taskc,
 static void arrive(struct task_struct *p, struct task_ctx *taskc, struct cpu_ctx *cpuc, u32 cpu,
 		   u64 now_ns)
 {
-	bool broken = hand_broken(taskc, cpuc);
-
 	compete_here(p, taskc, cpuc, cpu, now_ns);
-	if (broken)
-		scx_bpf_kick_cpu(cpu, KICK_PREEMPT);
 	if (taskc->arrives)
 		settle_in(p, taskc, cpuc, cpu);
 }
@@ -624,9 +622,9 @@ static void go_on(struct task_ctx *taskc, struct cpu_ctx *cpuc, u32 cpu)
 
 /*
  * Is somebody of priority, or boosted, to run here in place of a lower one? He may have come while
- * a real-time task ran: after that the kernel goes on with who ran before, unasked. Who is in the
- * local queue runs before it asks, so it may take some kicks; but a CPU that goes offline does not
- * ask any more, and what runs there has to come to something.
+ * that was in the local queue: from there the kernel takes who is next unasked. Others may be there
+ * still, so it may take some kicks; but a CPU that goes offline does not ask any more, and what runs
+ * there has to come to something.
  */
 static bool outranked(struct cpu_ctx *cpuc, u64 now_ns)
 {
@@ -729,10 +727,17 @@ static void leave(struct task_struct *p, struct task_ctx *taskc, u32 cpu)
 /*
  * With some slice left it only makes room for a higher scheduling class. The kernel keeps it in the
  * local queue, where no other CPU finds it: so it is enqueued anew, before 6.19 by
- * cpu_release.
+ * cpu_release. And so is who has just taken this CPU, and waits there, where a real-time task came next.
  */
-static void make_way(struct task_ctx *taskc, struct cpu_ctx *cpuc)
+static void make_way(struct task_struct *p, struct task_ctx *taskc, struct cpu_ctx *cpuc,
+		     bool runnable)
 {
+	cpuc->curr_tid = 0;
+	if (!runnable || !p->scx.slice) {
+		cpuc->curr_tier = ROTA_NONE;
+		kernel_reenqueue_below(p);
+		return;
+	}
 	taskc->rescued = cpuc->curr_rescued;
 	WRITE_ONCE(cpuc->curr_at_ns, clock_now_locked());
 	kernel_reenqueue();
@@ -751,11 +756,7 @@ void ROTA_OP(stopping, struct task_struct *p, bool runnable)
 	if (!runnable || !cpuc->brief_next)
 		event_follow(p, taskc); /* who is interrupted for a moment is looked at later */
 	charge(p, taskc, cpuc, cpu);
-	cpuc->curr_tid = 0;
-	if (!runnable || !p->scx.slice)
-		cpuc->curr_tier = ROTA_NONE;
-	else
-		make_way(taskc, cpuc);
+	make_way(p, taskc, cpuc, runnable);
 	if (runnable)
 		make_room(p, taskc, cpuc, cpu);
 	else

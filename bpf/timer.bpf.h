@@ -118,8 +118,7 @@ static void timer_call_idle(struct cpu_ctx *cpuc, u32 cpu, u64 now_ns)
 		if (cpu_find(other)->owner != cpuc->owner ||
 		    !scx_bpf_test_and_clear_cpu_idle(other))
 			continue;
-		WRITE_ONCE(cpu_find(other)->sent_for, 1);
-		scx_bpf_kick_cpu(other, KICK_IDLE);
+		cpu_send_for(other);
 		break;
 	}
 	cpuc->curr_end_ns = now_ns + TIMER_AGAIN_NS;

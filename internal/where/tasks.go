@@ -53,8 +53,7 @@ func (t *tasks) describe(id taskID, task *Task) {
 	if exe != "" {
 		t.exes[id] = strings.TrimSuffix(exe, " (deleted)")
 	}
-	// The file has a kernel worker's work behind its name.
-	if name := strings.TrimSuffix(string(comm), "\n"); name != "" && !task.KernelThread {
+	if name := identity.Comm(string(comm)); name != "" {
 		task.Comm = name
 	}
 	if path := identity.Cgroup(string(cgroup)); path != "" {
