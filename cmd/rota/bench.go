@@ -47,7 +47,8 @@ var ownWords = map[string]string{"-pair": "--pairs", "-trace": "--trace", "-dead
 
 // benchArgs reads the command line of a bench as the original does.
 func benchArgs(args []string) []string {
-	if len(args) == 0 || args[0] != "bench" {
+	command := slices.IndexFunc(args, func(arg string) bool { return !strings.HasPrefix(arg, "-") })
+	if command < 0 || args[command] != "bench" {
 		return args
 	}
 	args = slices.Clone(args)

@@ -59,9 +59,12 @@ type fileVerdict struct {
 func writeVerdict(c *cobra.Command, path string, checked *config.Config, err error) error {
 	v := fileVerdict{File: path, Good: err == nil, Faults: []config.Fault{}}
 	var faults *config.Faults
+	var unread config.Fault
 	switch {
 	case errors.As(err, &faults):
 		v.Faults, v.More = faults.List, faults.More
+	case errors.As(err, &unread):
+		v.Faults = []config.Fault{unread}
 	case err != nil:
 		return err
 	default:

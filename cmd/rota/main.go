@@ -73,6 +73,12 @@ func report(err error) int {
 	if err == nil {
 		return 0
 	}
+	var exit *exitError
+	ended := errors.As(err, &exit)
+	if !ended && errors.Is(err, context.Canceled) {
+		exit = &exitError{exitInterrupted, errors.New("interrupted")}
+		err, ended = exit, true
+	}
 	switch text := err.Error(); {
 	case text == "":
 	case strings.HasPrefix(text, "rota ") || strings.HasPrefix(text, "rota: "):
@@ -80,8 +86,7 @@ func report(err error) int {
 	default:
 		fmt.Fprintln(os.Stderr, "rota: "+text)
 	}
-	var exit *exitError
-	if errors.As(err, &exit) {
+	if ended {
 		return exit.code
 	}
 	return exitFailed

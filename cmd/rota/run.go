@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"strings"
 	"sync"
 	"syscall"
@@ -61,9 +62,14 @@ Exit code: 0 asked to stop; 78 this kernel can't run rota; 1 anything else.`,
 		if err := record.check(); err != nil {
 			return err
 		}
-		source := daemon.Source{Path: config}
-		if config == "" {
-			source = daemon.Source{Path: defaultConfig, Optional: true}
+		source := daemon.Source{Path: defaultConfig, Optional: true}
+		if config != "" {
+			// Others are told of it who are in another folder.
+			path, err := filepath.Abs(config)
+			if err != nil {
+				return fmt.Errorf("rota run: --config %s: %w", config, err)
+			}
+			source = daemon.Source{Path: path}
 		}
 		options := runOptions(source, logger(wantJSON(c)))
 		options.Load = record.load

@@ -16,6 +16,9 @@ import (
 	"rota/internal/cpulist"
 )
 
+// leastStatus is for how long the daemon gives the same answer: less would be measured as nothing.
+const leastStatus = 100 * time.Millisecond
+
 func statusCommand() *cobra.Command {
 	var verbose bool
 	var interval time.Duration
@@ -34,8 +37,8 @@ its tasks waited for a CPU: since the scheduler was attached, or with
 	c.Flags().BoolVarP(&verbose, "verbose", "v", false, "show each CPU and the kernel's events")
 	c.Flags().DurationVarP(&interval, "interval", "i", 0, "measure from now for this long, as 1s")
 	c.RunE = func(c *cobra.Command, _ []string) error {
-		if interval < 0 || interval > time.Hour {
-			return fmt.Errorf("rota status: --interval %v: must be 0..1h", interval)
+		if interval != 0 && (interval < leastStatus || interval > time.Hour) {
+			return fmt.Errorf("rota status: --interval %v: must be 0 or %v..1h", interval, leastStatus)
 		}
 		status, err := measure(c.Context(), api.NewClient(*socket), interval)
 		switch {

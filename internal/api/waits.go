@@ -83,6 +83,7 @@ func Since(earlier, later Status) Status {
 		b := before[c.Name]
 		c.RuntimeMicros = max(0, c.RuntimeMicros-b.RuntimeMicros)
 		c.ProgressMicros = max(0, c.ProgressMicros-b.ProgressMicros)
+		c.countedSince(b)
 		c.Dispatches = less(c.Dispatches, b.Dispatches)
 		c.Preempting = less(c.Preempting, b.Preempting)
 		c.Preempted = less(c.Preempted, b.Preempted)
@@ -91,12 +92,23 @@ func Since(earlier, later Status) Status {
 		c.CPUsReturned = less(c.CPUsReturned, b.CPUsReturned)
 		c.CPUsExpected = less(c.CPUsExpected, b.CPUsExpected)
 		c.WaitHistogram = subtract(c.WaitHistogram, b.WaitHistogram)
-		c.WaitMaxMicros = min(c.WaitMaxMicros, highest(c.WaitHistogram))
+		c.WaitMaxMicros = min(c.WaitMaxMicros, LongestWait(c.WaitHistogram))
 		out.Classes[i] = c
 	}
 	Derive(out.Classes)
 	out.Boosts = later.Boosts.since(earlier.Boosts)
 	return out
+}
+
+// countedSince takes from what was counted of memory what was by then; as a whole where that is nothing.
+func (c *Class) countedSince(earlier Class) {
+	counted := c.MemoryCountedMicros - earlier.MemoryCountedMicros
+	if counted <= 0 {
+		return
+	}
+	waited := c.MemoryBoundPercent*float64(c.MemoryCountedMicros) - earlier.MemoryBoundPercent*float64(earlier.MemoryCountedMicros)
+	c.MemoryBoundPercent = min(max(waited/float64(counted), 0), 100)
+	c.MemoryCountedMicros = counted
 }
 
 func (b Boosts) since(earlier Boosts) Boosts {
@@ -119,8 +131,8 @@ func subtract(a, b []uint64) []uint64 {
 	return out
 }
 
-// highest is the upper bound in microseconds of the last bucket in use.
-func highest(histogram []uint64) float64 {
+// LongestWait is the upper bound in microseconds of the last bucket in use.
+func LongestWait(histogram []uint64) float64 {
 	for i := len(histogram) - 1; i >= 0; i-- {
 		if histogram[i] > 0 {
 			_, high := bucket(i)

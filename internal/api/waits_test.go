@@ -46,6 +46,18 @@ func TestSince(t *testing.T) {
 	}
 }
 
+// What is counted of memory is that of the interval.
+func TestSinceCounted(t *testing.T) {
+	earlier := Status{Classes: []Class{{Name: "a", MemoryBoundPercent: 10, MemoryBoundCounted: true, MemoryCountedMicros: 1000}}}
+	later := Status{Classes: []Class{{Name: "a", MemoryBoundPercent: 20, MemoryBoundCounted: true, MemoryCountedMicros: 1250}}}
+	if got := Since(earlier, later).Classes[0]; got.MemoryBoundPercent != 60 || got.MemoryCountedMicros != 250 {
+		t.Errorf("%v %% of %d us, must be 60 of 250", got.MemoryBoundPercent, got.MemoryCountedMicros)
+	}
+	if got := Since(later, later).Classes[0]; got.MemoryBoundPercent != 20 {
+		t.Errorf("%v %% where nothing was counted, must be 20", got.MemoryBoundPercent)
+	}
+}
+
 // The scheduler has ended, and the daemon waits before it loads it again: nothing is counted.
 func TestSinceAnEnd(t *testing.T) {
 	earlier := Status{AttachedSeconds: 9, Classes: []Class{{Name: "a", Dispatches: 5, RuntimeMicros: 7}}, Boosts: Boosts{Wakeups: 8, RuntimeMicros: 9}}

@@ -14,7 +14,7 @@ import (
 type Check func(key, value string) error
 
 // Read reads and checks the file at path. The error is a *Faults when the
-// file was read and refused, and wraps fs.ErrNotExist when there is none.
+// file was read and refused; else it wraps a Fault, and fs.ErrNotExist when there is no file.
 func Read(path string, check Check) (*Config, error) {
 	data, err := readFile(path)
 	if err != nil {
@@ -93,16 +93,27 @@ func tooLarge(path string) error {
 	}}}
 }
 
+// unread is why a file could not be read: a Fault that is also what the operating system said.
+type unread struct {
+	Fault
+	cause error
+}
+
+func (u *unread) Unwrap() []error { return []error{u.Fault, u.cause} }
+
 // plain gives an operating system error our form and keeps its identity.
 func plain(path string, err error) error {
 	var faults *Faults
+	var failed *fs.PathError
 	switch {
 	case errors.As(err, &faults):
 		return err
 	case errors.Is(err, fs.ErrNotExist):
-		return fmt.Errorf("%s: %w: create it, or name another file with --config", path, fs.ErrNotExist)
+		return &unread{Fault{File: path, Fault: fs.ErrNotExist.Error(), Fix: "create it, or name another file with --config"}, err}
 	case errors.Is(err, fs.ErrPermission):
-		return fmt.Errorf("%s: %w: run as a user who may read it", path, fs.ErrPermission)
+		return &unread{Fault{File: path, Fault: fs.ErrPermission.Error(), Fix: "run as a user who may read it"}, err}
+	case errors.As(err, &failed):
+		return &unread{Fault{File: path, Fault: failed.Op + ": " + failed.Err.Error(), Fix: "look at the file, or name another one with --config"}, err}
 	}
 	return fmt.Errorf("read configuration: %w", err)
 }

@@ -34,12 +34,12 @@ func (d *Daemon) Explain(ctx context.Context, pid int) (api.Explanation, error) 
 	case errors.Is(err, fs.ErrClosed):
 		return api.Explanation{}, notAttached()
 	case err != nil:
-		return api.Explanation{}, &api.Error{Code: http.StatusServiceUnavailable, Fault: err.Error(), Fix: "try later"}
+		return api.Explanation{}, unexplained(err)
 	}
 	out := api.Explanation{PID: pid, Threads: []api.Thread{}}
 	for _, tid := range tids {
-		if ctx.Err() != nil {
-			break // nobody waits for the answer
+		if err := ctx.Err(); err != nil {
+			return api.Explanation{}, unexplained(err) // not some of them as if they were all
 		}
 		if t, known := e.tasks[tid]; known {
 			out.Threads = append(out.Threads, e.thread(tid, t))
@@ -49,6 +49,10 @@ func (d *Daemon) Explain(ctx context.Context, pid int) (api.Explanation, error) 
 		return out, &api.Error{Code: http.StatusNotFound, Fault: fmt.Sprintf("task %d: no such task", pid), Fix: "look for it with: ps -eLo pid,tid,comm"}
 	}
 	return out, nil
+}
+
+func unexplained(err error) *api.Error {
+	return &api.Error{Code: http.StatusServiceUnavailable, Fault: "not looked at all tasks: " + err.Error(), Fix: "try later"}
 }
 
 func notAttached() *api.Error {

@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"context"
 	"errors"
 	"testing"
 	"time"
@@ -109,5 +110,39 @@ func TestExplainNobody(t *testing.T) {
 	var refused *api.Error
 	if !errors.As(err, &refused) || refused.Code != 404 {
 		t.Errorf("%v", err)
+	}
+}
+
+// expiring is a context that ends after so many looks.
+type expiring struct {
+	context.Context
+	looks int
+}
+
+func (e *expiring) Err() error {
+	if e.looks--; e.looks < 0 {
+		return context.DeadlineExceeded
+	}
+	return nil
+}
+
+// When time is over nobody is told of some threads as if they were all.
+func TestExplainInTime(t *testing.T) {
+	d, _ := explaining(t)
+	late, all := 0, false
+	for looks := 0; !all && looks < 100; looks++ {
+		got, err := d.Explain(&expiring{t.Context(), looks}, 12)
+		var refused *api.Error
+		switch {
+		case errors.As(err, &refused) && refused.Code == 503:
+			late++
+		case err != nil || len(got.Threads) != 2:
+			t.Errorf("after %d looks: %+v, %v", looks, got, err)
+		default:
+			all = true
+		}
+	}
+	if !all || late < 3 {
+		t.Errorf("%d answers were late, and one was not: %v", late, all)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"rota/internal/api"
 	"rota/internal/identity"
 	"rota/internal/sched"
 )
@@ -119,7 +120,8 @@ func (s *session) counters() (sched.Stats, *plan, error) {
 	return stats, s.planned, nil
 }
 
-// less is what a counted since b. The longest wait can't be taken apart.
+// less is what a counted since b. The longest wait can't be taken apart: where none was longer than
+// those before b, the bound of the highest bucket in use stands for it.
 func less(a, b sched.ClassStats) sched.ClassStats {
 	a.Runtime -= b.Runtime
 	a.Progress -= b.Progress
@@ -137,6 +139,9 @@ func less(a, b sched.ClassStats) sched.ClassStats {
 		waits[i] -= b.WaitHist[i]
 	}
 	a.WaitHist = waits
+	if a.WaitMax == b.WaitMax {
+		a.WaitMax = min(a.WaitMax, time.Duration(api.LongestWait(waits)*float64(time.Microsecond)))
+	}
 	return a
 }
 

@@ -142,6 +142,7 @@ func count(c *api.Class, s sched.ClassStats) {
 	if s.Counted > 0 {
 		c.MemoryBoundPercent = 100 * float64(s.Waited) / float64(s.Counted)
 		c.MemoryBoundCounted = true
+		c.MemoryCountedMicros = s.Counted.Microseconds()
 	}
 	c.Dispatches = s.Dispatches
 	c.Preempting = s.Preempting

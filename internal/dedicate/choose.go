@@ -55,7 +55,12 @@ type Grant struct {
 // Choose gives each class its CPUs, lists first. One CPU stays without an owner, and so
 // does for every bound task one of those that it may run on, unless its class has it.
 func Choose(m Machine, wants []Want) []Grant {
-	c := chooser{Machine: m, owner: map[int]string{}}
+	c := chooser{Machine: m, owner: map[int]string{}, before: map[int]string{}}
+	for _, w := range wants {
+		for _, cpu := range w.Before {
+			c.before[cpu] = w.Class
+		}
+	}
 	grants := make([]Grant, len(wants))
 	for _, listed := range []bool{true, false} {
 		for i, w := range wants {
@@ -69,7 +74,8 @@ func Choose(m Machine, wants []Want) []Grant {
 
 type chooser struct {
 	Machine
-	owner map[int]string
+	owner  map[int]string
+	before map[int]string // whose they were
 }
 
 func (c *chooser) grant(w Want) Grant {
@@ -136,8 +142,12 @@ func (c *chooser) best(w Want, got []int) (core []int, refused string) {
 			cores = append(cores, core)
 		}
 	}
+	room := map[int]int{} // by cache: how many of the CPUs that are wanted it has
+	if len(got) == 0 {
+		room = c.room(w, cores)
+	}
 	slices.SortStableFunc(cores, func(a, b []int) int {
-		return slices.Compare(c.rank(w, got, b), c.rank(w, got, a))
+		return slices.Compare(c.rank(w, got, room, b), c.rank(w, got, room, a))
 	})
 	for _, core := range cores {
 		why := c.refusal(w, slices.Concat(got, core))
@@ -147,6 +157,17 @@ func (c *chooser) best(w Want, got []int) (core []int, refused string) {
 		refused = cmp.Or(refused, why)
 	}
 	return nil, cmp.Or(refused, fmt.Sprintf("%d CPUs are wanted: not so many are free", w.Count))
+}
+
+// room is how many CPUs of each cache a class may have, up to as many as it wants.
+func (c *chooser) room(w Want, cores [][]int) map[int]int {
+	room := map[int]int{}
+	for _, core := range cores {
+		if domain := c.Domain[core[0]]; room[domain] < w.Count && c.refusal(w, core) == "" {
+			room[domain] = min(w.Count, room[domain]+len(core))
+		}
+	}
+	return room
 }
 
 func (c *chooser) siblings(cpu int) (core []int) {
@@ -159,24 +180,26 @@ func (c *chooser) siblings(cpu int) (core []int) {
 }
 
 // rank tells how well a core suits, by importance: served interrupts, kept from before,
-// the cache of those already chosen, the cache that most of the class's tasks used, not
-// the CPU that the machine boots on.
-func (c *chooser) rank(w Want, got, core []int) []int {
-	var rank [6]int
+// the cache of those already chosen, a cache with room for all, not kept by another class, the cache that
+// most of the class's tasks used, not the CPU that the machine boots on.
+func (c *chooser) rank(w Want, got []int, room map[int]int, core []int) []int {
+	var rank [8]int
 	for _, cpu := range core {
 		rank[0] += among(cpu, c.Interrupts[w.Follow]) - among(cpu, c.Interrupts[w.Avoid])
 		rank[1] += among(cpu, w.Before)
 		for _, other := range got {
 			rank[2] += truth(c.Domain[other] == c.Domain[cpu])
 		}
-		rank[4] -= truth(cpu == 0)
+		rank[4] -= truth(c.before[cpu] != "" && c.before[cpu] != w.Class)
+		rank[6] -= truth(cpu == 0)
 	}
+	rank[3] = room[c.Domain[core[0]]]
 	for cpu, tasks := range w.Tasks {
 		if c.Domain[cpu] == c.Domain[core[0]] {
-			rank[3] += tasks
+			rank[5] += tasks
 		}
 	}
-	rank[5] = core[0]
+	rank[7] = core[0]
 	return rank[:]
 }
 
