@@ -22,6 +22,19 @@
 #define GHOST_PLACES 64 /* bits of cpu_queue.ghosts; the first is no ghost's */
 #define GHOST_NEVER_VT (1ULL << 62)
 
+/*
+ * An addition before which all is done that comes before it, and after which all that comes after:
+ * one whose result nobody takes orders nothing where the hardware does not by itself, as on arm64.
+ */
+#define CPU_ADD_ORDERED(x, n)                        \
+	({                                           \
+		typeof(x) n_ = (n);                  \
+		__asm__ volatile("" : "+r"(n_));     \
+		n_ = __sync_fetch_and_add(&(x), n_); \
+		__asm__ volatile("" : "+r"(n_));     \
+		n_;                                  \
+	})
+
 /* A task that sleeps and owes, see ghost.bpf.h. */
 struct cpu_ghost {
 	u64 vt;
@@ -152,6 +165,7 @@ struct llc_ctx {
 	u64 floor_vt;	   /* priority tier: v of the furthest task that ran */
 	u64 priority_ns;   /* priority tier: when the domain's queue was last in use */
 	u64 background_ns; /* about when a background task last had one of the CPUs */
+	u64 capped_ns;	   /* when one of the priority tier last came to wait for its cap */
 	/* About when a task was last put into a queue of the domain: on a cache line of its own. */
 	u64 waiting_ns __attribute__((aligned(64)));
 } __attribute__((aligned(64)));

@@ -14,7 +14,8 @@
  *
  * Limits: time is charged at ticks and switches; what was taken too much is
  * owed by the next periods, ten at most. Who waits for 10 s runs
- * all the same, for a tick, so that the kernel's watchdog finds nobody. A
+ * all the same, for a tick, so that the kernel's watchdog finds nobody: thousands of
+ * tasks that never sleep get more than the limit of their group. A
  * task can be stopped while it holds a lock of the kernel. Up to a chunk per CPU
  * of one period may be used in a later one, even without cpu.max.burst.
  */
@@ -29,10 +30,10 @@
 #define LIMIT_AGAIN_NS 10000000 /* a timer whose CPU did not look fires again */
 #define LIMIT_JUST_NS 200000	/* after so long all CPUs have seen a refill */
 #define LIMIT_TURNS 8
-#define LIMIT_SCAN_CPUS 64
 
 u32 limit_groups;  /* atomic add; limited groups; 0: nobody is slowed down by this part */
 u32 limit_changes; /* atomic add; partner: limit_find_nearest() */
+u32 limit_used;	   /* there has been a limit: somebody may still wait */
 
 struct limit_timer {
 	struct bpf_timer timer;
@@ -50,17 +51,26 @@ static void limit_refill(struct group *group, u64 now_ns)
 {
 	u64 end_ns = READ_ONCE(group->period_end_ns), next_ns = end_ns + group->period_ns;
 	s64 add_ns = group->quota_ns, least_ns = -LIMIT_DEBTS * add_ns, room_ns, pool_ns;
+	u64 missed = 0;
 
 	if (eevdf_before(now_ns, end_ns))
 		return;
-	if (!eevdf_before(now_ns, next_ns))
+	if (!eevdf_before(now_ns, next_ns)) {
+		missed = kernel_since(now_ns, end_ns) / group->period_ns;
 		next_ns = now_ns + group->period_ns;
+	}
 	if (__sync_val_compare_and_swap(&group->period_end_ns, end_ns, next_ns) != end_ns)
 		return;
 	pool_ns = READ_ONCE(group->pool_ns);
 	if (pool_ns < least_ns) {
 		__sync_fetch_and_add(&group->pool_ns, least_ns - pool_ns);
 		pool_ns = least_ns;
+	}
+	/* Periods in which nobody ran have paid what was owed, and no more than that. */
+	if (pool_ns < 0) {
+		u64 paid_ns = (missed < LIMIT_DEBTS ? missed : LIMIT_DEBTS) * add_ns;
+
+		add_ns += paid_ns < -pool_ns ? paid_ns : -pool_ns;
 	}
 	room_ns = group->quota_ns + group->burst_ns - pool_ns;
 	__sync_fetch_and_add(&group->pool_ns, add_ns < room_ns ? add_ns : room_ns);
@@ -288,14 +298,14 @@ static __always_inline bool limit_due(const struct cpu_ctx *cpuc, u64 now_ns)
 __noinline bool limit_adopt(u32 cpu, u64 now_ns)
 {
 	struct cpu_ctx *cpuc = cpu_find(cpu);
-	u32 n, size = llc_size[cpuc->llc & (ROTA_MAX_LLCS - 1)];
+	u32 n, nr = topology.nr_cpus;
 
 	if (eevdf_before(now_ns, cpuc->adopt_at_ns))
 		return false;
 	cpuc->adopt_at_ns = now_ns + LIMIT_AGAIN_NS;
-	kernel_for(n, 1, size < LIMIT_SCAN_CPUS ? size : LIMIT_SCAN_CPUS)
+	kernel_for(n, 1, nr)
 	{
-		u32 other = cpu_beside(cpu, n);
+		u32 other = (cpu + n) % (nr ?: 1);
 		struct cpu_ctx *otherc = cpu_find(other);
 
 		if (READ_ONCE(otherc->queued_limited) &&
@@ -311,7 +321,7 @@ static int limit_timer_fired(void *map, u32 *key, struct limit_timer *timer)
 {
 	struct cpu_ctx *cpuc = cpu_find(*key);
 	s64 left_ns = READ_ONCE(cpuc->limited_at_ns) - clock_now();
-	u32 n, size = llc_size[cpuc->llc & (ROTA_MAX_LLCS - 1)];
+	u32 n, nr = topology.nr_cpus;
 
 	if (!READ_ONCE(cpuc->queued_limited))
 		return 0;
@@ -321,8 +331,7 @@ static int limit_timer_fired(void *map, u32 *key, struct limit_timer *timer)
 	}
 	scx_bpf_kick_cpu(*key, KICK_IDLE);
 	if (left_ns < -2 * LIMIT_AGAIN_NS) {
-		kernel_for(n, 1, size < LIMIT_SCAN_CPUS ? size : LIMIT_SCAN_CPUS)
-			scx_bpf_kick_cpu(cpu_beside(*key, n), KICK_IDLE);
+		kernel_for(n, 1, nr) scx_bpf_kick_cpu((*key + n) % (nr ?: 1), KICK_IDLE);
 	}
 	bpf_timer_start(&timer->timer, LIMIT_AGAIN_NS, 0);
 	return 0;
@@ -374,17 +383,20 @@ __noinline int limit_find_nearest(u32 first, u32 end)
 __noinline int limit_set(u32 index, u64 period_us, u64 quota_us, u64 burst_us)
 {
 	struct group *group = group_find(index);
-	u64 quota_ns = quota_us < LIMIT_NONE_US ? quota_us * 1000 : 0;
+	u64 quota_ns = quota_us < LIMIT_NONE_US ? quota_us * 1000 : 0, was_ns;
 
 	if (!index || (!quota_ns && !group->quota_ns))
 		return 0;
-	if (!!quota_ns != !!group->quota_ns)
-		__sync_fetch_and_add(&limit_groups, quota_ns ? 1 : -1);
 	group->period_ns = period_us * 1000;
 	group->burst_ns = burst_us * 1000;
 	group->period_end_ns = 0;
 	group->pool_ns = 0;
-	WRITE_ONCE(group->quota_ns, quota_ns);
+	/* Others may write the same file now: each counts what it really changed. */
+	was_ns = __sync_lock_test_and_set(&group->quota_ns, quota_ns);
+	if (!!quota_ns != !!was_ns)
+		__sync_fetch_and_add(&limit_groups, quota_ns ? 1 : -1);
+	if (quota_ns)
+		WRITE_ONCE(limit_used, 1);
 	limit_find_nearest(1, group_end);
 	return 0;
 }

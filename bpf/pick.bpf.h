@@ -41,7 +41,7 @@ static bool pick_head(u64 dsq, u64 *deadline_vt)
  */
 static void pick_check_empty(struct cpu_queue *queue, u32 tier, u32 cpu)
 {
-	u32 done = READ_ONCE(queue->gone.pull_done), pulled;
+	u32 done = CPU_ADD_ORDERED(queue->gone.pull_done, 0), pulled;
 
 	if (scx_bpf_dsq_nr_queued(queue_id(tier, cpu)))
 		return;
@@ -49,7 +49,7 @@ static void pick_check_empty(struct cpu_queue *queue, u32 tier, u32 cpu)
 		return;
 	queue->parked = 0;
 	pulled = READ_ONCE(queue->gone.pulled);
-	if (READ_ONCE(queue->gone.pull_begun) == done)
+	if (CPU_ADD_ORDERED(queue->gone.pull_begun, 0) == done)
 		queue->queued = pulled;
 }
 

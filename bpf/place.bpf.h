@@ -250,7 +250,7 @@ static u32 place_first_tid(u32 tier, u32 from, u32 cpu)
 static void place_begin_pull(struct cpu_queue *queue, u32 tid)
 {
 	record_pull(queue, tid, 0);
-	__sync_fetch_and_add(&queue->gone.pull_begun, 1);
+	CPU_ADD_ORDERED(queue->gone.pull_begun, 1);
 }
 
 static void place_end_pull(struct cpu_queue *queue, u32 tid, bool moved)
@@ -259,7 +259,7 @@ static void place_end_pull(struct cpu_queue *queue, u32 tid, bool moved)
 		__sync_fetch_and_add(&queue->gone.pulled, 1);
 	else
 		record_pull(queue, tid, ROTA_PULL_IN_VAIN);
-	__sync_fetch_and_add(&queue->gone.pull_done, 1);
+	CPU_ADD_ORDERED(queue->gone.pull_done, 1);
 }
 
 /* Pulls from the queue of one other CPU. */

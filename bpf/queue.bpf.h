@@ -50,12 +50,12 @@ static void queue_init(struct cpu_queue *queue, u32 tier, u32 cpu)
 /* Takes the departures into the sums. Called under the run queue lock. */
 static void queue_settle(struct cpu_queue *queue)
 {
-	u64 done = READ_ONCE(queue->gone.done);
+	u64 done = CPU_ADD_ORDERED(queue->gone.done, 0);
 	u64 w = READ_ONCE(queue->gone.w) - queue->seen_w;
 	u64 wv = READ_ONCE(queue->gone.wv) - queue->seen_wv;
 
 	/* Between the two additions of a departure: take both next time. */
-	if (READ_ONCE(queue->gone.begun) != done || !w)
+	if (CPU_ADD_ORDERED(queue->gone.begun, 0) != done || !w)
 		return;
 	record_settle(queue, w, wv);
 	queue->members -= done - queue->seen;
@@ -399,10 +399,10 @@ __noinline int queue_leave(struct task_ctx *taskc, u32 cpu, bool sleeps)
 	} else {
 		record_leave(ROTA_LEAVE_AFAR | (sleeps ? ROTA_LEAVE_SLEEP : 0), taskc,
 			     taskc->joined, vt, now_vt);
-		__sync_fetch_and_add(&queue->gone.begun, 1);
+		CPU_ADD_ORDERED(queue->gone.begun, 1);
 		__sync_fetch_and_add(&queue->gone.w, w);
 		__sync_fetch_and_add(&queue->gone.wv, w * vt);
-		__sync_fetch_and_add(&queue->gone.done, 1);
+		CPU_ADD_ORDERED(queue->gone.done, 1);
 	}
 	taskc->joined = -1;
 	return 0;
