@@ -165,7 +165,6 @@ struct llc_ctx {
 	u64 floor_vt;	   /* priority tier: v of the furthest task that ran */
 	u64 priority_ns;   /* priority tier: when the domain's queue was last in use */
 	u64 background_ns; /* about when a background task last had one of the CPUs */
-	u64 capped_ns;	   /* when one of the priority tier last came to wait for its cap */
 	/* About when a task was last put into a queue of the domain: on a cache line of its own. */
 	u64 waiting_ns __attribute__((aligned(64)));
 } __attribute__((aligned(64)));

@@ -420,19 +420,6 @@ static __always_inline void kernel_reenqueue(void)
 		scx_bpf_reenqueue_local___v2();
 }
 
-/* The same if a real-time task has the CPU that this one leaves. */
-static __always_inline void kernel_reenqueue_below(const struct task_struct *p)
-{
-	const struct rq *rq;
-
-	if (!bpf_ksym_exists(scx_bpf_reenqueue_local___v2) ||
-	    !bpf_core_field_exists(p->se.cfs_rq->rq))
-		return;
-	rq = p->se.cfs_rq->rq;
-	if (rq->rt.rt_nr_running || rq->dl.dl_nr_running)
-		scx_bpf_reenqueue_local___v2();
-}
-
 static __always_inline bool kernel_idle(u32 cpu)
 {
 	const struct cpumask *idle = scx_bpf_get_idle_cpumask();
@@ -467,6 +454,22 @@ static __always_inline bool kernel_reads(const struct task_struct *p)
 static __always_inline const struct task_struct *kernel_plain(const struct task_struct *p)
 {
 	return bpf_rdonly_cast(p, bpf_core_type_id_kernel(struct task_struct));
+}
+
+/* As kernel_reenqueue(), if a real-time task has the CPU that this one leaves and somebody is in its queue. */
+static __always_inline void kernel_reenqueue_below(const struct task_struct *p)
+{
+	const struct rq *rq;
+
+	if (!bpf_ksym_exists(scx_bpf_reenqueue_local___v2) ||
+	    !bpf_core_field_exists(p->se.cfs_rq->rq))
+		return;
+	rq = kernel_plain(p)->se.cfs_rq->rq;
+	if (!rq->rt.rt_nr_running && !rq->dl.dl_nr_running)
+		return;
+	/* Another CPU may be the one that takes it out, to change it. */
+	if (p->thread_info.cpu == bpf_get_smp_processor_id() && scx_bpf_dsq_nr_queued(DSQ_LOCAL))
+		scx_bpf_reenqueue_local___v2();
 }
 
 static __always_inline void kernel_insert(struct task_struct *p, u64 dsq, u64 slice, u64 flags)

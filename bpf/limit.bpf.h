@@ -28,12 +28,13 @@
 
 #define LIMIT_DEBTS 10		/* periods that a group may be in debt */
 #define LIMIT_AGAIN_NS 10000000 /* a timer whose CPU did not look fires again */
+#define LIMIT_LATE_NS 50000000	/* for so long others look for who waits on such a CPU */
 #define LIMIT_JUST_NS 200000	/* after so long all CPUs have seen a refill */
 #define LIMIT_TURNS 8
 
 u32 limit_groups;  /* atomic add; limited groups; 0: nobody is slowed down by this part */
 u32 limit_changes; /* atomic add; partner: limit_find_nearest() */
-u32 limit_used;	   /* there has been a limit: somebody may still wait */
+u64 limit_late_ns; /* when a CPU was last seen that does not look at those who wait there */
 
 struct limit_timer {
 	struct bpf_timer timer;
@@ -50,7 +51,9 @@ struct {
 static void limit_refill(struct group *group, u64 now_ns)
 {
 	u64 end_ns = READ_ONCE(group->period_end_ns), next_ns = end_ns + group->period_ns;
-	s64 add_ns = group->quota_ns, least_ns = -LIMIT_DEBTS * add_ns, room_ns, pool_ns;
+	s64 add_ns = group->quota_ns, least_ns = -LIMIT_DEBTS * add_ns, room_ns;
+	/* Before the others see that the period has ended: what they take for a moment is no debt. */
+	s64 pool_ns = READ_ONCE(group->pool_ns);
 	u64 missed = 0;
 
 	if (eevdf_before(now_ns, end_ns))
@@ -61,7 +64,6 @@ static void limit_refill(struct group *group, u64 now_ns)
 	}
 	if (__sync_val_compare_and_swap(&group->period_end_ns, end_ns, next_ns) != end_ns)
 		return;
-	pool_ns = READ_ONCE(group->pool_ns);
 	if (pool_ns < least_ns) {
 		__sync_fetch_and_add(&group->pool_ns, least_ns - pool_ns);
 		pool_ns = least_ns;
@@ -316,12 +318,53 @@ __noinline bool limit_adopt(u32 cpu, u64 now_ns)
 	return false;
 }
 
-/* Makes the CPU look, and an idle one if it did not. The clocks need not agree. */
+/* Is there such a CPU? */
+static __always_inline bool limit_late(u64 now_ns)
+{
+	return kernel_since(now_ns, READ_ONCE(limit_late_ns)) < LIMIT_LATE_NS;
+}
+
+/* Wakes an idle CPU that may take this task. */
+static void limit_send_for(struct task_struct *p, u32 cpu)
+{
+	u32 n, nr = topology.nr_cpus;
+
+	kernel_for(n, 1, nr)
+	{
+		u32 other = (cpu + n) % (nr ?: 1);
+
+		if (own_closed(cpu_find(other)) || !cpu_allows(p, other) ||
+		    !scx_bpf_test_and_clear_cpu_idle(other))
+			continue;
+		cpu_send_for(other);
+		break;
+	}
+}
+
+/* The CPU does not look: others are to, and an idle one is woken for it. */
+static void limit_call(u32 cpu, u64 now_ns)
+{
+	struct task_struct *p;
+
+	/* The timer's function is verified as part of a program that may sleep. */
+	bpf_rcu_read_lock();
+	kernel_for_waiting(it, p, QUEUE_LIMITED(cpu))
+	{
+		if (p->nr_cpus_allowed == 1)
+			continue;
+		WRITE_ONCE(limit_late_ns, now_ns);
+		limit_send_for(p, cpu);
+		break;
+	}
+	bpf_rcu_read_unlock();
+}
+
+/* Makes the CPU look, and others if it did not. The clocks need not agree. */
 static int limit_timer_fired(void *map, u32 *key, struct limit_timer *timer)
 {
 	struct cpu_ctx *cpuc = cpu_find(*key);
-	s64 left_ns = READ_ONCE(cpuc->limited_at_ns) - clock_now();
-	u32 n, nr = topology.nr_cpus;
+	u64 now_ns = clock_now();
+	s64 left_ns = READ_ONCE(cpuc->limited_at_ns) - now_ns;
 
 	if (!READ_ONCE(cpuc->queued_limited))
 		return 0;
@@ -330,9 +373,8 @@ static int limit_timer_fired(void *map, u32 *key, struct limit_timer *timer)
 		return 0;
 	}
 	scx_bpf_kick_cpu(*key, KICK_IDLE);
-	if (left_ns < -2 * LIMIT_AGAIN_NS) {
-		kernel_for(n, 1, nr) scx_bpf_kick_cpu((*key + n) % (nr ?: 1), KICK_IDLE);
-	}
+	if (left_ns < -2 * LIMIT_AGAIN_NS)
+		limit_call(*key, now_ns);
 	bpf_timer_start(&timer->timer, LIMIT_AGAIN_NS, 0);
 	return 0;
 }
@@ -395,8 +437,6 @@ __noinline int limit_set(u32 index, u64 period_us, u64 quota_us, u64 burst_us)
 	was_ns = __sync_lock_test_and_set(&group->quota_ns, quota_ns);
 	if (!!quota_ns != !!was_ns)
 		__sync_fetch_and_add(&limit_groups, quota_ns ? 1 : -1);
-	if (quota_ns)
-		WRITE_ONCE(limit_used, 1);
 	limit_find_nearest(1, group_end);
 	return 0;
 }

@@ -306,7 +306,6 @@ static void priority_hold(struct task_struct *p, struct task_ctx *taskc, struct 
 		return;
 	}
 	cpuc->queued_capped = 1;
-	WRITE_ONCE(llc_find(cpuc->llc)->capped_ns, clock_now_locked());
 	cpu_counters(cpu)->cap_hits++;
 	stats = stats_class(taskc->level);
 	if (stats)
@@ -393,34 +392,6 @@ static bool priority_dispatch_capped(struct cpu_ctx *cpuc, u32 cpu)
 		return true;
 	cpuc->queued_capped = scx_bpf_dsq_nr_queued(QUEUE_CAPPED(cpu)) > 0;
 	return false;
-}
-
-/*
- * A CPU that has nothing else to do takes who waits for the cap on another one of its domain, where others
- * want that. Not static, as queue_join.
- */
-__noinline bool priority_adopt_capped(u32 cpu)
-{
-	const struct cpu_ctx *cpuc = cpu_find(cpu);
-	u32 n, size = llc_scan(cpuc->llc);
-
-	kernel_for(n, 1, size)
-	{
-		u32 other = cpu_beside(cpu, n);
-
-		if (READ_ONCE(cpu_find(other)->queued_capped) &&
-		    cpu_find(other)->owner == cpuc->owner &&
-		    kernel_move_to_local(QUEUE_CAPPED(other)))
-			return true;
-	}
-	return false;
-}
-
-/* May somebody wait so? Longer than for a window nobody does. */
-static __always_inline bool priority_may_be_capped(const struct cpu_ctx *cpuc, u64 now_ns)
-{
-	return kernel_since(now_ns, READ_ONCE(llc_find(cpuc->llc)->capped_ns)) <=
-	       2 * PRIORITY_WINDOW_NS;
 }
 
 /* Was the queue of a domain lately in use? */

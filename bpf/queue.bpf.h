@@ -55,7 +55,7 @@ static void queue_settle(struct cpu_queue *queue)
 	u64 wv = READ_ONCE(queue->gone.wv) - queue->seen_wv;
 
 	/* Between the two additions of a departure: take both next time. */
-	if (CPU_ADD_ORDERED(queue->gone.begun, 0) != done || !w)
+	if (!w || CPU_ADD_ORDERED(queue->gone.begun, 0) != done)
 		return;
 	record_settle(queue, w, wv);
 	queue->members -= done - queue->seen;
@@ -299,7 +299,7 @@ static u32 queue_place(struct cpu_queue *queue, struct task_ctx *taskc, u64 *now
 	u32 place;
 
 	if (queue->tree.sum_w)
-		queue_settle(queue);
+		queue_settle_gone(queue);
 	if (queue->tree.sum_w == queue->ghost_w) {
 		/* Alone: there is nobody to owe or to be owed. */
 		queue_reset(queue, eevdf_now(&queue->tree));

@@ -439,7 +439,7 @@ static bool dispatch_limited(struct cpu_ctx *cpuc, u32 cpu, u64 now_ns)
 {
 	if (limit_due(cpuc, now_ns))
 		limit_release(cpu, now_ns);
-	return limit_used && !own_closed(cpuc) && limit_adopt(cpu, now_ns);
+	return limit_late(now_ns) && !own_closed(cpuc) && limit_adopt(cpu, now_ns);
 }
 
 /* Nothing in the fair tier here: others' tasks, those over their cap, background. */
@@ -448,7 +448,6 @@ static bool dispatch_rest(struct cpu_ctx *cpuc, u32 cpu, struct task_struct *pre
 {
 	return priority_steal(cpuc, now_ns) || place_steal(cpuc, cpu, ROTA_FAIR, now_ns) ||
 	       priority_dispatch_capped(cpuc, cpu) ||
-	       (!prev && priority_may_be_capped(cpuc, now_ns) && priority_adopt_capped(cpu)) ||
 	       pick_next(cpuc, ROTA_BACKGROUND, cpu, prevc) ||
 	       (!prev && place_steal(cpuc, cpu, ROTA_BACKGROUND, now_ns));
 }

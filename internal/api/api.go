@@ -90,7 +90,7 @@ type Class struct {
 	ProgressSharePercent float64  `json:"progressSharePercent"` // of that of all classes
 	MemoryBoundPercent   float64  `json:"memoryBoundPercent"`   // of its time at full speed, that frequencies do not change
 	MemoryBoundCounted   bool     `json:"memoryBoundCounted"`   // that was counted; else it is as declared
-	MemoryCountedMicros  int64    `json:"memoryCountedMicros"`  // in so much of its time at full speed
+	MemoryCountedMicros  int64    `json:"memoryCountedMicros"`  // in so much of its time at full speed; 0: nothing was
 	Dispatches           uint64   `json:"dispatches"`
 	Preempting           uint64   `json:"preempting"`
 	Preempted            uint64   `json:"preempted"`

@@ -100,10 +100,12 @@ func Since(earlier, later Status) Status {
 	return out
 }
 
-// countedSince takes from what was counted of memory what was by then; as a whole where that is nothing.
+// countedSince takes from what was counted of memory what was by then; the percentage is that of all where
+// nothing was counted since.
 func (c *Class) countedSince(earlier Class) {
 	counted := c.MemoryCountedMicros - earlier.MemoryCountedMicros
 	if counted <= 0 {
+		c.MemoryCountedMicros = 0
 		return
 	}
 	waited := c.MemoryBoundPercent*float64(c.MemoryCountedMicros) - earlier.MemoryBoundPercent*float64(earlier.MemoryCountedMicros)

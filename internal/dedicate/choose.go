@@ -159,15 +159,21 @@ func (c *chooser) best(w Want, got []int) (core []int, refused string) {
 	return nil, cmp.Or(refused, fmt.Sprintf("%d CPUs are wanted: not so many are free", w.Count))
 }
 
-// room is how many CPUs of each cache a class may have, up to as many as it wants.
+// room is how many CPUs of each cache a class may have, but for what others keep, up to as many as it wants.
 func (c *chooser) room(w Want, cores [][]int) map[int]int {
 	room := map[int]int{}
 	for _, core := range cores {
-		if domain := c.Domain[core[0]]; room[domain] < w.Count && c.refusal(w, core) == "" {
+		kept := slices.ContainsFunc(core, func(cpu int) bool { return c.keptFrom(w, cpu) })
+		if domain := c.Domain[core[0]]; !kept && room[domain] < w.Count && c.refusal(w, core) == "" {
 			room[domain] = min(w.Count, room[domain]+len(core))
 		}
 	}
 	return room
+}
+
+// keptFrom tells whether a CPU was another class's, which is to keep it.
+func (c *chooser) keptFrom(w Want, cpu int) bool {
+	return c.before[cpu] != "" && c.before[cpu] != w.Class
 }
 
 func (c *chooser) siblings(cpu int) (core []int) {
@@ -190,7 +196,7 @@ func (c *chooser) rank(w Want, got []int, room map[int]int, core []int) []int {
 		for _, other := range got {
 			rank[2] += truth(c.Domain[other] == c.Domain[cpu])
 		}
-		rank[4] -= truth(c.before[cpu] != "" && c.before[cpu] != w.Class)
+		rank[4] -= truth(c.keptFrom(w, cpu))
 		rank[6] -= truth(cpu == 0)
 	}
 	rank[3] = room[c.Domain[core[0]]]

@@ -63,6 +63,8 @@ func TestChoose(t *testing.T) {
 			[]Grant{{Class: "a", CPUs: []int{0, 1, 2, 3}}}},
 		"not what another class keeps": {without(6, 7), []Want{{Class: "a", Count: 1, Before: []int{6, 7}}, {Class: "b", Count: 1, Before: []int{4, 5}}},
 			[]Grant{{Class: "a", CPUs: []int{2, 3}}, {Class: "b", CPUs: []int{4, 5}}}},
+		"nor to be below one cache": {eight(), []Want{{Class: "a", Count: 4}, {Class: "b", Count: 2, Before: []int{4, 5}}},
+			[]Grant{{Class: "a", CPUs: []int{0, 1, 2, 3}}, {Class: "b", CPUs: []int{4, 5}}}},
 		"bound to what is offline": {bound(Bound{PID: 5, Name: "db", CPUs: []int{9}}), []Want{{Class: "a", List: []int{6}}},
 			[]Grant{{Class: "a", CPUs: []int{6}}}},
 	} {
