@@ -32,8 +32,9 @@ var slack = []struct {
 	// What is left is by chance: 0.3 to 0.7 % by seed; 4 to 9 %, see docs/goals.md.
 	{"change places", 1.5},
 	{"5 hogs of nice 0 on four CPUs", 1.5},
-	// A caller that is preempted between two clock readings may go on elsewhere.
-	{"answered on the caller's CPU", 1.05},
+	// A caller that is preempted between two clock readings may go on elsewhere, and half of them are real-time tasks,
+	// for which a server leaves its CPU in the midst of an answer: docs/goals.md.
+	{"answered on the caller's CPU", 1.1},
 	// Few calls are made beside hackbench: one that misses is 2 %.
 	{"binder calls, ", 5},
 	// Where programs differ least, at the highest step, a phase moves half of it.

@@ -75,15 +75,22 @@ func interrupts(root fs.FS, device string) (cpus []int, found bool) {
 		if _, err := strconv.ParseUint(number, 10, 32); err != nil {
 			continue
 		}
-		for _, name := range []string{"effective_affinity_list", "smp_affinity_list"} {
-			if list := readList(root, "proc/irq/"+number+"/"+name); len(list) > 0 {
-				cpus, found = append(cpus, list...), true
-				break
-			}
+		if list := servers(root, number); len(list) > 0 {
+			cpus, found = append(cpus, list...), true
 		}
 	}
 	slices.Sort(cpus)
 	return slices.Compact(cpus), found
+}
+
+// servers are the CPUs that will serve the next interrupt of this number. One that was moved is served where it was
+// until it has come once more, which it may not for long.
+func servers(root fs.FS, number string) []int {
+	now, allowed := readList(root, "proc/irq/"+number+"/effective_affinity_list"), readList(root, "proc/irq/"+number+"/smp_affinity_list")
+	if len(now) == 0 || len(allowed) > 0 && len(without(now, allowed)) > 0 {
+		return allowed
+	}
+	return now
 }
 
 // messageInterrupts are those of the PCI device of a network interface.

@@ -82,6 +82,12 @@ func TestWatched(t *testing.T) {
 	if moved == before {
 		t.Errorf("the interrupt moved: still %q", before)
 	}
+	// It was told to move to CPU 1, and has not come since.
+	tree["proc/irq/26/smp_affinity_list"] = &fstest.MapFile{Data: []byte("1\n")}
+	if cpus, found := interrupts(tree, "enp7s0"); !found || !reflect.DeepEqual(cpus, []int{1}) {
+		t.Errorf("an interrupt that was told to move is served by %v, must be 1", cpus)
+	}
+	tree["proc/irq/26/smp_affinity_list"] = &fstest.MapFile{Data: []byte("0-2\n")}
 	tree["sys/devices/system/cpu/online"] = &fstest.MapFile{Data: []byte("0-1\n")}
 	if gone := Watched(tree, []string{"enp7s0"}); gone == moved {
 		t.Errorf("a CPU went: still %q", moved)
