@@ -52,6 +52,7 @@ type client struct {
 	slot        int // where queue.clients has it
 	bounds      bounds
 	pulledBy    uint16 // the CPU that is about to take it, if it is idle for that
+	away        bool   // that has taken it, and it counts here until it runs there
 	left        uint64 // when it left from afar, ns
 	overdue     bool   // a ghost that should have been let go, and that was counted
 	until       uint64 // v to which its turn lasts at most

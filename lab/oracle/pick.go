@@ -1,6 +1,9 @@
 package oracle
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // blind is a decision that named no task: the one that runs next is held
 // against what was best then.
@@ -77,7 +80,8 @@ func (r *replay) judge(q *queue, c *client, e *Event, now uint64) {
 	best := r.best(q, c, e, now)
 	if !c.eligible(now, roundV+uint64(c.aheads)) && (e.How == Dispatch || best != nil) {
 		// Who leaves from afar after the CPU has settled departures counts in the V by which it chooses.
-		nobodyElse := best == nil && (r.foreign(e, q) || r.pulled(e, q))
+		// So does who was pulled and has not run there yet, because others took that CPU meanwhile.
+		nobodyElse := best == nil && (r.foreign(e, q) || r.pulled(e, q) || q.isHeldBack(now))
 		r.wrongPick(e, best, nobodyElse || r.outrun(e, q), "it is not eligible: v %d is %d after V %d", c.at(), apart(c.at(), now), now)
 		return
 	}
@@ -205,6 +209,11 @@ func (r *replay) pulled(e *Event, q *queue) bool {
 		gone := o.Kind == Pull || o.Kind == Leave && o.How&LeaveAfar != 0
 		return gone && o.CPU == q.cpu && o.Tier == q.tier
 	})
+}
+
+// isHeldBack says whether somebody counts in V, and lies before it, whom another CPU has taken.
+func (q *queue) isHeldBack(now uint64) bool {
+	return slices.ContainsFunc(q.clients, func(c *client) bool { return c.away && before(c.at(), now) })
 }
 
 func (r *replay) judgeBlind(q *queue, c *client, b *blind) {

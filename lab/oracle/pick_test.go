@@ -1,6 +1,7 @@
 package oracle
 
 import (
+	"slices"
 	"strings"
 	"testing"
 )
@@ -126,6 +127,30 @@ func TestLeftFromAfar(t *testing.T) {
 		}
 		if report := Check(rec); int(report.Faults[WrongPick]) != fault || int(report.Races[WrongPick]) != 1-fault {
 			t.Errorf("%d ns after they left: %v", before, report)
+		}
+	}
+}
+
+// So it is while those who count in V were taken by a CPU where they have not run yet, for however long.
+func TestHeldBack(t *testing.T) {
+	const v, request = 1000 * ms, 48 * ms
+	spent := at(Charge, 0, 3, v-1+16*ms, v-1+request)
+	spent.Span = ms
+	rec := three(Event{Kind: Pick, How: Rescue, TID: 3}, Event{Kind: Run, TID: 3}, spent,
+		at(Wait, 0, 3, spent.V, spent.Deadline), Event{Kind: Pick, How: Dispatch, TID: 3})
+	picked := rec.Parts[0][len(rec.Parts[0])-1].Time
+	for inVain, fault := range map[bool]int{false: 0, true: 1} {
+		pulls := []Event{{Kind: Pull, TID: 1}, {Kind: Pull, TID: 2}}
+		if inVain {
+			pulls = append(pulls, Event{Kind: Pull, How: InVain, TID: 1}, Event{Kind: Pull, How: InVain, TID: 2})
+		}
+		for i := range pulls {
+			pulls[i].Tier, pulls[i].Writer, pulls[i].Time = 1, 1, picked-transit-5000+uint64(i)
+		}
+		one := *rec
+		one.Parts = append(slices.Clip(rec.Parts), pulls)
+		if report := Check(&one); int(report.Faults[WrongPick]) != fault || int(report.Races[WrongPick]) != 1-fault {
+			t.Errorf("in vain %v: %v", inVain, report)
 		}
 	}
 }
