@@ -45,7 +45,7 @@ func (r *replay) lags(q *queue, e *Event) {
 	now := q.paid()
 	turn := float64(q.longest) + Tick
 	for _, c := range q.clients {
-		if c.state == idle {
+		if c.state == idle || c.state == taken {
 			continue
 		}
 		lag, b := q.lag(c, now), &c.bounds

@@ -36,6 +36,7 @@ const (
 	waiting              // it could be picked
 	running
 	interrupted // by a higher scheduling class, and others ran since
+	taken       // by another CPU, or about to be: it counts here until it runs there
 )
 
 // client is a task that competes in a queue: ve and vd of the paper are v and
@@ -51,8 +52,7 @@ type client struct {
 	state       state
 	slot        int // where queue.clients has it
 	bounds      bounds
-	pulledBy    uint16 // the CPU that is about to take it, if it is idle for that
-	away        bool   // that has taken it, and it counts here until it runs there
+	pulledBy    uint16 // the CPU by which it is taken
 	left        uint64 // when it left from afar, ns
 	overdue     bool   // a ghost that should have been let go, and that was counted
 	until       uint64 // v to which its turn lasts at most

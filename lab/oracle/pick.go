@@ -213,7 +213,7 @@ func (r *replay) pulled(e *Event, q *queue) bool {
 
 // isHeldBack says whether somebody counts in V, and lies before it, whom another CPU has taken.
 func (q *queue) isHeldBack(now uint64) bool {
-	return slices.ContainsFunc(q.clients, func(c *client) bool { return c.away && before(c.at(), now) })
+	return slices.ContainsFunc(q.clients, func(c *client) bool { return c.state == taken && before(c.at(), now) })
 }
 
 func (r *replay) judgeBlind(q *queue, c *client, b *blind) {

@@ -111,15 +111,21 @@ func TestPulled(t *testing.T) {
 	}
 }
 
+// ahead has 3 run beyond V and be picked at that time, though it is not eligible while 1 and 2 count.
+func ahead() (rec *Record, picked uint64) {
+	const v, request = 1000 * ms, 48 * ms
+	spent := at(Charge, 0, 3, v-1+16*ms, v-1+request)
+	spent.Span = ms
+	rec = three(Event{Kind: Pick, How: Rescue, TID: 3}, Event{Kind: Run, TID: 3}, spent,
+		at(Wait, 0, 3, spent.V, spent.Deadline), Event{Kind: Pick, How: Dispatch, TID: 3})
+	return rec, rec.Parts[0][len(rec.Parts[0])-1].Time
+}
+
 // Whose pick is wrong by a V in which those count who have just left from afar is a race where
 // nobody else waits, and only for as long as a task is on its way.
 func TestLeftFromAfar(t *testing.T) {
 	const v, request = 1000 * ms, 48 * ms
-	spent := at(Charge, 0, 3, v-1+16*ms, v-1+request)
-	spent.Span = ms
-	rec := three(Event{Kind: Pick, How: Rescue, TID: 3}, Event{Kind: Run, TID: 3}, spent,
-		at(Wait, 0, 3, spent.V, spent.Deadline), Event{Kind: Pick, How: Dispatch, TID: 3})
-	picked := rec.Parts[0][len(rec.Parts[0])-1].Time
+	rec, picked := ahead()
 	rec.Parts = append(rec.Parts, []Event{at(Leave, LeaveAfar, 1, v, v+request), at(Leave, LeaveAfar, 2, v-2, v-2+request/2)})
 	for before, fault := range map[uint64]int{Late + 5000: 0, transit + 5000: 1} {
 		for i := range rec.Parts[1] {
@@ -133,12 +139,7 @@ func TestLeftFromAfar(t *testing.T) {
 
 // So it is while those who count in V were taken by a CPU where they have not run yet, for however long.
 func TestHeldBack(t *testing.T) {
-	const v, request = 1000 * ms, 48 * ms
-	spent := at(Charge, 0, 3, v-1+16*ms, v-1+request)
-	spent.Span = ms
-	rec := three(Event{Kind: Pick, How: Rescue, TID: 3}, Event{Kind: Run, TID: 3}, spent,
-		at(Wait, 0, 3, spent.V, spent.Deadline), Event{Kind: Pick, How: Dispatch, TID: 3})
-	picked := rec.Parts[0][len(rec.Parts[0])-1].Time
+	rec, picked := ahead()
 	for inVain, fault := range map[bool]int{false: 0, true: 1} {
 		pulls := []Event{{Kind: Pull, TID: 1}, {Kind: Pull, TID: 2}}
 		if inVain {

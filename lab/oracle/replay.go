@@ -170,9 +170,9 @@ func (r *replay) step(q *queue, e *Event) {
 		c := q.members[e.TID]
 		switch {
 		case c != nil && e.How != InVain && c.state == waiting:
-			c.state, c.pulledBy, c.away = idle, e.Writer, true
-		case c != nil && e.How == InVain && c.state == idle && c.pulledBy == e.Writer:
-			c.state, c.away = waiting, false
+			c.state, c.pulledBy = taken, e.Writer
+		case c != nil && e.How == InVain && c.state == taken && c.pulledBy == e.Writer:
+			c.state = waiting
 		}
 	default:
 		if c := r.member(q, e); c != nil {
@@ -187,7 +187,7 @@ func (r *replay) turn(q *queue, c *client, e *Event) {
 	switch e.Kind {
 	case Wait:
 		r.compare(q, c, e, "waits")
-		c.state, c.rescued, c.away = waiting, false, false
+		c.state, c.rescued = waiting, false
 		r.tasks[c.tid].pickedOn = 0
 		r.calls(q, c, e)
 	case Run:
