@@ -188,14 +188,14 @@ func (s *stage) stress(hogs int, cgroup string) error {
 }
 
 // nappingCrowd starts two always runnable tasks per CPU, and on each CPU five that sleep
-// most of the time, for times that differ: those that are alike would come in the same order
-// all the time, and the figures be those of that order.
+// most of the time, for times that differ from each other and from what is measured: those that
+// are alike would come in the same order all the time, and the figures be those of that order.
 func (s *stage) nappingCrowd() error {
 	if err := s.stress(2*s.g.CPUs, ""); err != nil {
 		return err
 	}
 	for i := range 5 * s.g.CPUs {
-		nap := guest.Cmd{Path: "nap", Args: []string{"5", strconv.Itoa(1000 + 37*(i/s.g.CPUs))}, CPUs: strconv.Itoa(i % s.g.CPUs)}
+		nap := guest.Cmd{Path: "nap", Args: []string{"5", strconv.Itoa(1018 + 37*(i/s.g.CPUs))}, CPUs: strconv.Itoa(i % s.g.CPUs)}
 		if _, err := s.startCounting(nap, 1); err != nil {
 			return err
 		}
