@@ -45,8 +45,8 @@ rule stands behind all others, unless another one would win there.
 It needs root and any kernel from 6.1 on that describes its types (BTF), and works
 whatever scheduler it has. Functions that are not safe to watch are refused.`,
 		Example: `  sudo rota where vfs_fsync_range
-  sudo rota where veth_xmit --module veth --for 30s --json
-  sudo rota where gtp_encap_recv --module gtp --add-to network`,
+  sudo rota where veth_xmit --module veth --for 1m30s --json
+  sudo rota where gtp_dev_xmit --module gtp --add-to network`,
 		Args: func(c *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return fmt.Errorf("%s: which function: name one, as in /proc/kallsyms; see: %s --help", c.CommandPath(), c.CommandPath())
