@@ -27,7 +27,7 @@ rules:
 const (
 	upfPings    = 200
 	upfAsks     = time.Second // that requests are counted
-	upfBegins   = 4           // programs that ping, or ask, one after the other: each begins on another CPU
+	upfBegins   = 4           // programs that ping, or ask, one after the other: see begin
 	upfUserCPUs = "2-3"       // with cpuset isolation; the hogs have the others
 	upfHogCPUs  = "0-1"
 )
@@ -120,23 +120,20 @@ func upfBounds(figure string) []Bound {
 
 // upfRun is one experiment: the chain of the user plane and the hogs.
 type upfRun struct {
-	g           *guest.Guest
-	chain, hogs *stage
-	user        string // cgroup of the chain, empty: the root
-	hogCgroup   string
+	g              *guest.Guest
+	stations, hogs *stage
+	user           string // cgroup of the chain, empty: the root
+	hogCgroup      string
 }
 
 func runUPF(g *guest.Guest) error {
-	r := &upfRun{g: g, chain: newStage(g, "upf"), hogs: newStage(g, "hogs")}
-	defer r.chain.stop()
+	r := &upfRun{g: g, stations: newStage(g, "upf"), hogs: newStage(g, "hogs")}
 	defer r.hogs.stop()
+	defer r.stations.stop()
 	if err := r.isolate(); err != nil {
 		return err
 	}
 	if err := connectUPF(g); err != nil {
-		return err
-	}
-	if err := r.serve(); err != nil {
 		return err
 	}
 	if g.Row.Name != rowIdle {
@@ -176,14 +173,16 @@ func (r *upfRun) isolate() error {
 	return nil
 }
 
-// serve starts what answers and what is in the way: they stay for the whole run.
-func (r *upfRun) serve() error {
-	gateway := guest.Cmd{Path: "gateway", Args: []string{"tun0", "172.16.1.2", "3"}, Netns: "gnb"}
+// serve starts what answers and what is in the way, anew for each program of the user: see begin.
+func (r *upfRun) serve(i int) error {
+	gateway := guest.Cmd{Path: "gateway", Args: []string{"tun0", "172.16.1.2", "3"}, Netns: "gnb", Begin: r.begin(i + 1)}
 	if r.g.Row.Name == rowNice {
 		gateway.Nice = -20
 	}
-	for _, c := range []guest.Cmd{gateway, {Path: "ask", Args: []string{"serve", "7"}, Netns: "upf"}} {
-		if _, err := r.chain.start(r.member(c)); err != nil {
+	server := guest.Cmd{Path: "ask", Args: []string{"serve", "7"}, Netns: "upf", Begin: r.begin(i + 2)}
+	r.stations.stop()
+	for _, c := range []guest.Cmd{gateway, server} {
+		if _, err := r.stations.start(r.member(c)); err != nil {
 			return err
 		}
 	}

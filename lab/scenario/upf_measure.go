@@ -11,23 +11,21 @@ import (
 // ping measures round trips, and what the hogs get meanwhile.
 func (r *upfRun) ping(tunnel upfTunnel) error {
 	// The first packets pay for the address resolution: they are not counted.
+	if err := r.serve(0); err != nil {
+		return err
+	}
 	if _, _, err := r.pings(tunnel, 3, ""); err != nil {
 		return err
 	}
 	var times output.Samples
 	var lost int
-	hogs, err := r.hogsDuring(func() error {
-		for i := range upfBegins {
-			some, missing, err := r.pings(tunnel, 1+upfPings/upfBegins, r.begin(i))
-			if err != nil {
-				return err
-			}
-			times, lost = append(times, some[min(1, len(some)):]...), lost+missing // the first maps its pages
+	var hogs float64
+	for i := range upfBegins {
+		some, missing, busy, err := r.pingFrom(i, tunnel)
+		if err != nil {
+			return err
 		}
-		return nil
-	})
-	if err != nil {
-		return err
+		times, lost, hogs = append(times, some...), lost+missing, hogs+busy/upfBegins
 	}
 	for figure, value := range map[string]float64{
 		"min": times.Min(), "avg": times.Avg(), "p99": times.Percentile(99), "max": times.Max(), "mdev": times.Deviation(),
@@ -40,8 +38,21 @@ func (r *upfRun) ping(tunnel upfTunnel) error {
 	return nil
 }
 
-// begin is the CPU on which the i-th program of the user begins. It can go anywhere, but most
-// stay, and virtual CPUs are not equally fast: all rows begin on the same.
+// pingFrom measures the i-th part of the round trips, and how many were lost, and what the hogs get.
+func (r *upfRun) pingFrom(i int, tunnel upfTunnel) (times output.Samples, lost int, hogs float64, err error) {
+	if err := r.serve(i); err != nil {
+		return nil, 0, 0, err
+	}
+	hogs, err = r.hogsDuring(func() (err error) {
+		times, lost, err = r.pings(tunnel, 1+upfPings/upfBegins, r.begin(i))
+		return err
+	})
+	return times[min(1, len(times)):], lost, hogs, err // the first maps its pages
+}
+
+// begin is the CPU on which the i-th program of the user begins; the gateway begins on the next
+// one, who answers on the one after that. They can go anywhere, but most stay, and virtual
+// CPUs are not equally fast: in all rows each begins on all of them in turn.
 func (r *upfRun) begin(i int) string {
 	if r.user != "" {
 		i = 2 + i%2 // of upfUserCPUs
@@ -65,6 +76,9 @@ func (r *upfRun) pings(tunnel upfTunnel, count int, begin string) (output.Sample
 func (r *upfRun) ask(tunnel upfTunnel) error {
 	var answers, hogs float64
 	for i := range upfBegins {
+		if err := r.serve(i); err != nil {
+			return err
+		}
 		some, busy, err := r.askFrom(r.begin(i), tunnel)
 		if err != nil {
 			return err
