@@ -23,7 +23,8 @@ func configCheckCommand() *cobra.Command {
 		Use:   "check [FILE]",
 		Short: "Tell what is wrong with a configuration file",
 		Long: `check reads a file as "rota run" would and prints every fault with its line
-and what to do. It needs neither a daemon nor privileges.
+and what to do. It needs neither a daemon nor privileges. Without FILE it reads
+` + defaultConfig + `, which must be there, though "rota run" can do without.
 
 Exit code: 0 the file is good; 1 it is not.`,
 		Example: `  rota config check
