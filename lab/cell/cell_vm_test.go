@@ -72,10 +72,15 @@ func probe(g *guest.Guest) error {
 	mine, _ := os.Readlink("/proc/self/ns/net")
 	its, _ := os.Readlink(fmt.Sprintf("/proc/%d/ns/net", p.Pid))
 	check(mine != its && its != "", "a load's network is %q, ours %q", its, mine)
-	// Nobody preempts it, or the kernel would let another CPU have it.
-	late, err := g.Run(guest.Cmd{Path: "sh", Args: []string{"-c", "read x </proc/$$/stat; echo $x; grep Cpus_allowed_list /proc/self/status"}, Policy: "fifo", Priority: 99, Begin: "3"})
-	words := strings.Fields(late.Stdout)
-	check(err == nil && len(words) == 54 && words[38] == "3" && words[53] == "0-3", "a load that begins on CPU 3: %q, %v", late.Stdout, err)
+	check(p.Roam() == nil && unix.SchedGetaffinity(p.Pid, &cpus) == nil && cpus.Count() == 2, "a load that may roam leaves its cgroup's CPUs: %v", cpus)
+	late, err := g.Start(guest.Cmd{Path: "sleep", Args: []string{"100"}, CPUs: "3"})
+	if err != nil {
+		return err
+	}
+	check(unix.SchedGetaffinity(late.Pid, &cpus) == nil && cpus.Count() == 1 && cpus.IsSet(3), "a load that begins on CPU 3 may run on %v", cpus)
+	check(late.Roam() == nil && unix.SchedGetaffinity(late.Pid, &cpus) == nil && cpus.Count() == 4, "a load that may roam may run on %v", cpus)
+	late.Kill()
+	check(late.Roam() != nil, "a load that has ended roams")
 	check(p.Kill().Exit == 128+int(syscall.SIGKILL), "a killed load's exit code is %d", p.Kill().Exit)
 	_, err = g.Start(guest.Cmd{Path: "sleep", Policy: "fifo", Priority: 1000})
 	check(err != nil && strings.Contains(err.Error(), "priority 1000"), "a bad priority: %v", err)

@@ -19,8 +19,7 @@ type Cmd struct {
 	Priority int           // 1..99 for fifo and rr
 	Nice     int           // -20..19 for the others
 	Slice    time.Duration // custom slice of EEVDF (sched_runtime); 0 = the kernel's
-	Begin    string        // CPUs on which it begins; CPUs, or all, are where it may go then
-	CPUs     string        // "0-1,3"; "" = all
+	CPUs     string        // "0-1,3"; "" = all; see Proc.Roam
 	Cgroup   string        // path below /sys/fs/cgroup; "" = the root
 	Netns    string        // name made with Guest.Netns; "" = the first
 

@@ -194,6 +194,15 @@ func (p *Proc) Running() bool {
 	}
 }
 
+// Roam lets the program, which has one thread, go to all CPUs that its cgroup has. What it matters, and to
+// whom, is known by then: until a scheduler has been told it may move the program from where that began.
+func (p *Proc) Roam() error {
+	if err := setAffinity(p.Pid, fmt.Sprintf("0-%d", maxCPU)); err != nil {
+		return fmt.Errorf("%s (pid %d): %w", p.Name, p.Pid, err)
+	}
+	return nil
+}
+
 // Signal sends a signal to the program alone.
 func (p *Proc) Signal(s syscall.Signal) error { return p.cmd.Process.Signal(s) }
 

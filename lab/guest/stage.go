@@ -27,14 +27,13 @@ type stage struct {
 	Priority int           `json:"priority,omitempty"`
 	Nice     int           `json:"nice,omitempty"`
 	Slice    time.Duration `json:"slice,omitempty"`
-	Begin    string        `json:"begin,omitempty"`
 	CPUs     string        `json:"cpus,omitempty"`
 	Cgroup   string        `json:"cgroup,omitempty"`
 	Netns    string        `json:"netns,omitempty"`
 }
 
 func stageOf(c Cmd) stage {
-	return stage{Policy: c.Policy, Priority: c.Priority, Nice: c.Nice, Slice: c.Slice, Begin: c.Begin, CPUs: c.CPUs, Cgroup: c.Cgroup, Netns: c.Netns}
+	return stage{Policy: c.Policy, Priority: c.Priority, Nice: c.Nice, Slice: c.Slice, CPUs: c.CPUs, Cgroup: c.Cgroup, Netns: c.Netns}
 }
 
 // IsStage reports whether the program was started as a stage of Cmd; main
@@ -71,17 +70,11 @@ func (s stage) apply() error {
 			return fmt.Errorf("join cgroup %q: %w", s.Cgroup, err)
 		}
 	}
-	begin, may := s.Begin, s.CPUs
-	if begin == "" {
-		begin, may = may, "" // one step is enough
-	} else if may == "" {
-		may = fmt.Sprintf("0-%d", maxCPU)
-	}
-	return errors.Join(setAffinity(begin), s.setPolicy(), setAffinity(may))
+	return errors.Join(setAffinity(0, s.CPUs), s.setPolicy())
 }
 
-// setAffinity leaves it as it is for an empty list.
-func setAffinity(cpus string) error {
+// setAffinity says where a task may run, 0 for the calling one; nothing changes for an empty list.
+func setAffinity(tid int, cpus string) error {
 	if cpus == "" {
 		return nil
 	}
@@ -89,7 +82,7 @@ func setAffinity(cpus string) error {
 	if err != nil {
 		return err
 	}
-	if err := unix.SchedSetaffinity(0, &set); err != nil {
+	if err := unix.SchedSetaffinity(tid, &set); err != nil {
 		return fmt.Errorf("set affinity %q: %w", cpus, err)
 	}
 	return nil

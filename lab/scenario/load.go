@@ -82,6 +82,16 @@ func (s *stage) stop() {
 	os.Remove(s.board)
 }
 
+// roam lets the loads that were started on certain CPUs go anywhere.
+func (s *stage) roam() error {
+	for _, p := range s.procs {
+		if err := p.Roam(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // pause stops the loads and resume lets them go on.
 func (s *stage) pause()  { s.signal(syscall.SIGSTOP) }
 func (s *stage) resume() { s.signal(syscall.SIGCONT) }

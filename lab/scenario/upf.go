@@ -26,9 +26,11 @@ rules:
 
 const (
 	upfPings    = 200
-	upfAsks     = time.Second // that requests are counted
-	upfBegins   = 4           // programs that ping, or ask, one after the other: see begin
-	upfUserCPUs = "2-3"       // with cpuset isolation; the hogs have the others
+	upfAsks     = time.Second           // that requests are counted
+	upfBegins   = 4                     // programs that ping, or ask, one after the other: see begin
+	upfKnown    = 50 * time.Millisecond // by then a scheduler has been told what a program is
+	upfFirst    = 4                     // pings until then, and the next: they map pages, and find addresses
+	upfUserCPUs = "2-3"                 // with cpuset isolation; the hogs have the others
 	upfHogCPUs  = "0-1"
 )
 
@@ -128,8 +130,8 @@ type upfRun struct {
 
 func runUPF(g *guest.Guest) error {
 	r := &upfRun{g: g, stations: newStage(g, "upf"), hogs: newStage(g, "hogs")}
-	defer r.hogs.stop()
 	defer r.stations.stop()
+	defer r.hogs.stop() // first
 	if err := r.isolate(); err != nil {
 		return err
 	}
@@ -175,19 +177,19 @@ func (r *upfRun) isolate() error {
 
 // serve starts what answers and what is in the way, anew for each program of the user: see begin.
 func (r *upfRun) serve(i int) error {
-	gateway := guest.Cmd{Path: "gateway", Args: []string{"tun0", "172.16.1.2", "3"}, Netns: "gnb", Begin: r.begin(i + 1)}
+	gateway := guest.Cmd{Path: "gateway", Args: []string{"tun0", "172.16.1.2", "3"}, Netns: "gnb", CPUs: r.begin(i + 1)}
 	if r.g.Row.Name == rowNice {
 		gateway.Nice = -20
 	}
-	server := guest.Cmd{Path: "ask", Args: []string{"serve", "7"}, Netns: "upf", Begin: r.begin(i + 2)}
+	server := guest.Cmd{Path: "ask", Args: []string{"serve", "7"}, Netns: "upf", CPUs: r.begin(i + 2)}
 	r.stations.stop()
 	for _, c := range []guest.Cmd{gateway, server} {
 		if _, err := r.stations.start(r.member(c)); err != nil {
 			return err
 		}
 	}
-	r.g.Sleep(50 * time.Millisecond)
-	return nil
+	r.g.Sleep(upfKnown)
+	return r.stations.roam()
 }
 
 // member is a program of the chain as the row has it.

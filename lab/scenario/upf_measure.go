@@ -2,7 +2,6 @@ package scenario
 
 import (
 	"strconv"
-	"time"
 
 	"rota/lab/guest"
 	"rota/lab/scenario/output"
@@ -10,13 +9,6 @@ import (
 
 // ping measures round trips, and what the hogs get meanwhile.
 func (r *upfRun) ping(tunnel upfTunnel) error {
-	// The first packets pay for the address resolution: they are not counted.
-	if err := r.serve(0); err != nil {
-		return err
-	}
-	if _, _, err := r.pings(tunnel, 3, ""); err != nil {
-		return err
-	}
 	var times output.Samples
 	var lost int
 	var hogs float64
@@ -44,15 +36,15 @@ func (r *upfRun) pingFrom(i int, tunnel upfTunnel) (times output.Samples, lost i
 		return nil, 0, 0, err
 	}
 	hogs, err = r.hogsDuring(func() (err error) {
-		times, lost, err = r.pings(tunnel, 1+upfPings/upfBegins, r.begin(i))
+		times, lost, err = r.pings(tunnel, r.begin(i))
 		return err
 	})
-	return times[min(1, len(times)):], lost, hogs, err // the first maps its pages
+	return times[min(upfFirst, len(times)):], lost, hogs, err
 }
 
 // begin is the CPU on which the i-th program of the user begins; the gateway begins on the next
-// one, who answers on the one after that. They can go anywhere, but most stay, and virtual
-// CPUs are not equally fast: in all rows each begins on all of them in turn.
+// one, who answers on the one after that. Once a scheduler knows them they can go anywhere, but most
+// stay, and virtual CPUs are not equally fast: in all rows each begins on all of them in turn.
 func (r *upfRun) begin(i int) string {
 	if r.user != "" {
 		i = 2 + i%2 // of upfUserCPUs
@@ -60,12 +52,21 @@ func (r *upfRun) begin(i int) string {
 	return strconv.Itoa(i % r.g.CPUs)
 }
 
-func (r *upfRun) pings(tunnel upfTunnel, count int, begin string) (output.Samples, int, error) {
-	out, err := r.g.Run(r.member(guest.Cmd{
-		Path: "ping", Netns: tunnel.netns, Begin: begin,
+func (r *upfRun) pings(tunnel upfTunnel, begin string) (output.Samples, int, error) {
+	p, err := r.g.Start(r.member(guest.Cmd{
+		Path: "ping", Netns: tunnel.netns, CPUs: begin,
 		// From user space to user space: the answer counts when ping has a CPU.
-		Args: []string{"-n", "-U", "-i", pingApart, "-c", strconv.Itoa(count), "-W", "5", upfServer},
+		Args: []string{"-n", "-U", "-i", pingApart, "-c", strconv.Itoa(upfFirst + upfPings/upfBegins), "-W", "5", upfServer},
 	}))
+	if err != nil {
+		return nil, 0, err
+	}
+	r.g.Sleep(upfKnown)
+	if err := p.Roam(); err != nil {
+		p.Kill()
+		return nil, 0, err
+	}
+	out, err := p.Wait()
 	if err != nil {
 		return nil, 0, err
 	}
@@ -111,11 +112,15 @@ func (r *upfRun) askFrom(begin string, tunnel upfTunnel) (answers, hogs float64,
 
 // startAsking has a client of this tunnel ask without end.
 func (r *upfRun) startAsking(s *stage, tunnel upfTunnel, begin string) error {
-	client := guest.Cmd{Path: "ask", Args: []string{upfServer, "7"}, Netns: tunnel.netns, Begin: begin}
+	client := guest.Cmd{Path: "ask", Args: []string{upfServer, "7"}, Netns: tunnel.netns, CPUs: begin}
 	if _, err := s.startCounting(r.member(client), 1); err != nil {
 		return err
 	}
-	r.g.Sleep(100 * time.Millisecond)
+	r.g.Sleep(upfKnown)
+	if err := s.roam(); err != nil {
+		return err
+	}
+	r.g.Sleep(upfKnown)
 	return nil
 }
 
