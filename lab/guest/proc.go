@@ -194,8 +194,8 @@ func (p *Proc) Running() bool {
 	}
 }
 
-// Roam lets the program, which has one thread, go to all CPUs that its cgroup has. What it matters, and to
-// whom, is known by then: until a scheduler has been told it may move the program from where that began.
+// Roam lets the program, which has one thread, go to all CPUs that its cgroup has. A scheduler that goes by
+// names may move a program that it has not heard of yet: one that is bound until then begins where it should.
 func (p *Proc) Roam() error {
 	if err := setAffinity(p.Pid, fmt.Sprintf("0-%d", maxCPU)); err != nil {
 		return fmt.Errorf("%s (pid %d): %w", p.Name, p.Pid, err)
