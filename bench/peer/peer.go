@@ -42,7 +42,7 @@ func Main(args []string, roles map[string]Role) {
 	signal.Ignore(os.Interrupt, syscall.SIGHUP)
 	p := &Peer{orders: make(chan []byte, 4), answer: os.NewFile(answerFd, "answers")}
 	syscall.CloseOnExec(answerFd)
-	go p.listen(os.Stdin)
+	go p.listen(pollable(os.Stdin))
 	rename(args[2])
 	role, known := roles[args[2]]
 	err := fmt.Errorf("role %q: not in this program", args[2])
@@ -84,6 +84,17 @@ func renameThreads(name string) (named int) {
 		}
 	}
 	return named
+}
+
+// pollable is a pipe whose reader waits in Go's poller and not in a system call. Go 1.26 may take
+// a minute to stop all goroutines, as for GOMAXPROCS, while one has just gone into a system call that does not
+// return: it looks whether it is to stop before it says where it is. The next order may be long after that.
+func pollable(pipe *os.File) *os.File {
+	fd := int(pipe.Fd())
+	if syscall.SetNonblock(fd, true) != nil {
+		return pipe // it still works
+	}
+	return os.NewFile(uintptr(fd), pipe.Name())
 }
 
 // listen takes orders until the parent has ended, and then ends this process.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -31,6 +32,7 @@ func TestMain(m *testing.M) {
 		"fail":                func(*Peer) error { return errors.New("no such thing") },
 		"die":                 func(*Peer) error { return syscall.Kill(os.Getpid(), syscall.SIGKILL) },
 		"hang":                func(*Peer) error { select {} },
+		"reads":               func(p *Peer) error { return p.Say(reads()) },
 	})
 	os.Exit(m.Run())
 }
@@ -98,6 +100,33 @@ func TestLateNames(t *testing.T) {
 	rename("evenlongerthanthis")
 	if n := names()[0]; n != "bench-evenlonge" {
 		t.Errorf("the first thread is called %q", n)
+	}
+}
+
+// reads are the threads of this process that wait in a read of standard input, once somebody may.
+func reads() (all []string) {
+	time.Sleep(100 * time.Millisecond)
+	threads, _ := filepath.Glob("/proc/self/task/*/syscall")
+	for _, thread := range threads {
+		in, _ := os.ReadFile(thread)
+		if strings.HasPrefix(string(in), fmt.Sprintf("%d 0x0 ", syscall.SYS_READ)) {
+			all = append(all, thread)
+		}
+	}
+	return all
+}
+
+// No thread is in a system call while it waits for an order: Go may not be able to stop it there.
+func TestWaitsInThePoller(t *testing.T) {
+	g := NewGroup(t.Context(), os.Stderr)
+	defer g.Stop()
+	var got []string
+	p, err := g.Start("reads", "reads", 0)
+	if err == nil {
+		err = p.Hear(&got)
+	}
+	if err != nil || len(got) > 0 {
+		t.Errorf("%q wait in read, error %v", got, err)
 	}
 }
 
