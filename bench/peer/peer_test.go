@@ -32,7 +32,10 @@ func TestMain(m *testing.M) {
 		"fail":                func(*Peer) error { return errors.New("no such thing") },
 		"die":                 func(*Peer) error { return syscall.Kill(os.Getpid(), syscall.SIGKILL) },
 		"hang":                func(*Peer) error { select {} },
-		"reads":               func(p *Peer) error { return p.Say(reads()) },
+		"system-calls": func(p *Peer) error {
+			time.Sleep(100 * time.Millisecond) // by then it waits for the next order
+			return p.Say(ofThreads("syscall"))
+		},
 	})
 	os.Exit(m.Run())
 }
@@ -55,28 +58,39 @@ func TestEcho(t *testing.T) {
 	}
 }
 
-// names are those of the threads of this process.
-func names() (all []string) {
-	threads, _ := filepath.Glob("/proc/self/task/*/comm")
+// ofThreads is what this file says of each thread of this process.
+func ofThreads(file string) (all []string) {
+	threads, _ := filepath.Glob("/proc/self/task/*/" + file)
 	for _, thread := range threads {
-		name, _ := os.ReadFile(thread)
-		all = append(all, strings.TrimSpace(string(name)))
+		says, _ := os.ReadFile(thread)
+		all = append(all, strings.TrimSpace(string(says)))
 	}
 	return all
+}
+
+func names() []string { return ofThreads("comm") }
+
+// said is what a process in this role says.
+func said(t *testing.T, role string) (words []string) {
+	t.Helper()
+	g := NewGroup(t.Context(), os.Stderr)
+	defer g.Stop()
+	p, err := g.Start(role, role, 0)
+	if err == nil {
+		err = p.Hear(&words)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return words
 }
 
 // A process has its role's name on all threads, those included that are made while it
 // takes the name; and as much of it as the kernel keeps.
 func TestNames(t *testing.T) {
-	g := NewGroup(t.Context(), os.Stderr)
-	defer g.Stop()
-	var got []string
-	p, err := g.Start("names", "all-names-in-a-role", 0)
-	if err == nil {
-		err = p.Hear(&got)
-	}
-	if err != nil || len(got) == 0 || slices.ContainsFunc(got, func(n string) bool { return n != "bench-role" }) {
-		t.Errorf("%q, error %v", got, err)
+	got := said(t, "all-names-in-a-role")
+	if len(got) == 0 || slices.ContainsFunc(got, func(n string) bool { return n != "bench-role" }) {
+		t.Errorf("%q", got)
 	}
 }
 
@@ -103,30 +117,12 @@ func TestLateNames(t *testing.T) {
 	}
 }
 
-// reads are the threads of this process that wait in a read of standard input, once somebody may.
-func reads() (all []string) {
-	time.Sleep(100 * time.Millisecond)
-	threads, _ := filepath.Glob("/proc/self/task/*/syscall")
-	for _, thread := range threads {
-		in, _ := os.ReadFile(thread)
-		if strings.HasPrefix(string(in), fmt.Sprintf("%d 0x0 ", syscall.SYS_READ)) {
-			all = append(all, thread)
-		}
-	}
-	return all
-}
-
 // No thread is in a system call while it waits for an order: Go may not be able to stop it there.
 func TestWaitsInThePoller(t *testing.T) {
-	g := NewGroup(t.Context(), os.Stderr)
-	defer g.Stop()
-	var got []string
-	p, err := g.Start("reads", "reads", 0)
-	if err == nil {
-		err = p.Hear(&got)
-	}
-	if err != nil || len(got) > 0 {
-		t.Errorf("%q wait in read, error %v", got, err)
+	reads := fmt.Sprintf("%d 0x0 ", syscall.SYS_READ) // of standard input
+	got := said(t, "system-calls")
+	if strings.Join(got, "") == "" || slices.ContainsFunc(got, func(call string) bool { return strings.HasPrefix(call, reads) }) {
+		t.Errorf("%q", got)
 	}
 }
 
